@@ -21,4 +21,4 @@ pub mod directory;
 mod maybe_local;
 
 pub use directory::{Directory, Registration};
-pub use maybe_local::{MaybeLocal, MaybeLocalConnection, Reason, Way};
+pub use maybe_local::{MaybeLocal, MaybeLocalConnection, MaybeLocalStatistics, Reason, Way};

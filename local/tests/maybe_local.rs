@@ -6,11 +6,11 @@ use bertha_core::guarantee::{Encrypted, Set};
 use bertha_core::{
     Addr, Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, make_stack, select,
 };
-use bertha_datapath_kernel::Tcp;
-use bertha_datapath_shm::{Shm, Users};
+use bertha_datapath_kernel::{StreamStatistics, Tcp};
+use bertha_datapath_shm::{Shm, ShmStatistics, Users};
 use bertha_local::directory::Rules;
 use bertha_local::directory::server::DirectoryServer;
-use bertha_local::{Directory, MaybeLocal, MaybeLocalConnection, Reason, Way};
+use bertha_local::{Directory, MaybeLocal, MaybeLocalConnection, MaybeLocalStatistics, Reason, Way};
 use bertha_negotiation::{Agreement, Negotiate, Pick, Settings};
 use std::fs;
 use std::io::{self, Write};
@@ -88,6 +88,12 @@ async fn mappings_of(
     let connection = stack(client).connect(Tcp::new(), addr).await.unwrap();
     answered(&connection, 0..100).await;
     let mapped = mappings();
+    let statistics = connection.statistics();
+    let told: &MaybeLocalStatistics = statistics.get().unwrap();
+    assert_eq!(told.way == Way::Memory, mapped > 0, "{told:?}");
+    let memory: Option<&ShmStatistics> = statistics.get();
+    assert_eq!(memory.map(|it| it.to_receive_messages), (mapped > 0).then_some(0), "{statistics}");
+    assert!(statistics.get::<StreamStatistics>().is_some(), "{statistics}");
     connection.close().await.unwrap();
     let ended = serve.await.unwrap();
     assert_eq!(ended.kind(), ErrorKind::Closed, "{ended}");

@@ -96,6 +96,11 @@ impl Assembly {
         })
     }
 
+    /// Returns the number of incomplete messages, and of the bytes that they occupy.
+    pub(super) fn incomplete(&self) -> (usize, usize) {
+        (self.messages.len(), self.account.bytes())
+    }
+
     /// Inserts a piece into `this`, and returns the message that it completes, if any, with the receipts of its
     /// pieces. Reads the clock when a message begins or gets its memory.
     ///

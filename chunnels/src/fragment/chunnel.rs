@@ -144,7 +144,9 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Fragment {
             malformed: context.counts_drops("Fragment", "malformed"),
             abandoned: context.counts_drops("Fragment", "incomplete"),
         };
-        Ok(FragmentConnection::new(inner, self.settings, &self.budget, drops))
+        let connection = FragmentConnection::new(inner, self.settings, &self.budget, drops);
+        context.observes(connection.state());
+        Ok(connection)
     }
 }
 

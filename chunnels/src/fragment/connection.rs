@@ -5,6 +5,7 @@ use super::discovery::{self, Discovery};
 use super::piece::{self, Arrived, MIN_PIECE, PIECE_HEADER, WHOLE};
 use super::pieces::Pieces;
 use super::settings::FragmentSettings;
+use super::statistics::FragmentState;
 use crate::burst::Decoded;
 use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime, debug_fields, forward};
 use parking_lot::Mutex;
@@ -40,6 +41,7 @@ pub struct FragmentConnection<Inner: Connection> {
     /// The number of the latest probe to acknowledge, behind the bit [`UNACKED`]; zero if there is none.
     unacked: AtomicU64,
     discovery: Option<Arc<Discovery>>,
+    state: Arc<FragmentState>,
     /// Ends path discovery with the connection.
     _task: Option<<<Inner::Base as Base>::Runtime as Runtime>::Task>,
 }
@@ -78,6 +80,7 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         });
         let probing = discovery.clone().map(|discovery| discovery::run(discovery, inner.clone()));
         let _task = probing.map(|probing| lower.runtime().spawn(probing));
+        let state = FragmentState { assembly: assembly.clone(), discovery: discovery.clone(), piece };
         let turn = Semaphore::new(1);
         let is_refused = AtomicBool::new(false);
         Self {
@@ -93,8 +96,14 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
             malformed,
             unacked,
             discovery,
+            state: Arc::new(state),
             _task,
         }
+    }
+
+    /// Returns the state that the [statistics](bertha_core::statistics) show.
+    pub(super) fn state(&self) -> &Arc<FragmentState> {
+        &self.state
     }
 
     /// Returns the MTU of the path as discovered so far: the largest datagram, headers of the layers below

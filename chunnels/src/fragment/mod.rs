@@ -83,8 +83,10 @@ mod path;
 mod piece;
 mod pieces;
 mod settings;
+mod statistics;
 #[cfg(test)]
 mod tests;
 
 pub use chunnel::Fragment;
 pub use connection::FragmentConnection;
+pub use statistics::FragmentStatistics;

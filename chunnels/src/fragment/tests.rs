@@ -1,7 +1,9 @@
-use super::Fragment;
-use bertha_core::{Addr, Base, Buf, Connection, Datapath, ErrorKind, Wrap};
+use super::{Fragment, FragmentStatistics};
+use bertha_core::statistics::Observed;
+use bertha_core::{Addr, Base, Buf, Connection, Datapath, ErrorKind, Statistics, Wrap};
 use bertha_datapath_sim::{Sim, pair_of};
 use bertha_runtime::tokio::TokioRuntime;
+use futures_util::FutureExt;
 
 fn message(len: usize) -> Buf {
     let mut message = Buf::new(len, 1).unwrap();
@@ -167,4 +169,19 @@ fn a_path_is_discovered_over_datagrams_alone_and_up_to_the_size_of_pieces() {
         let (stream, _there) = pair_of::<_, Buf>(network.runtime().clone());
         assert_eq!(Fragment::new().discover_path().wrap(stream).await.unwrap().path_mtu(), None);
     });
+}
+
+#[tokio::test]
+async fn messages_that_have_arrived_in_part_are_told() {
+    let (here, there) = pair_of::<_, Buf>(TokioRuntime);
+    let there = Fragment::new().piece(500).wrap(there).await.unwrap();
+    let mut piece = Buf::new(15 + 100, 0).unwrap();
+    piece[..15].copy_from_slice(&[1, 9, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 100, 0]);
+    here.send(piece).await.unwrap();
+    assert!(there.recv().now_or_never().is_none());
+    let mut statistics = Statistics::default();
+    there.state().observe(&mut statistics);
+    let told: FragmentStatistics = *statistics.get().unwrap();
+    assert_eq!((told.incomplete_messages, told.piece, told.path_mtu), (1, 500, None));
+    assert!(told.incomplete_bytes >= 100, "{told:?}");
 }

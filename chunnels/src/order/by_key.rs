@@ -80,12 +80,10 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for OrderedByKey {
         inner: Inner,
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(OrderedConnection::new(
-            inner,
-            self.limits,
-            self.groups,
-            self.key,
-            context.counts_drops("OrderedByKey", "repeated or late"),
-        ))
+        let dropped = context.counts_drops("OrderedByKey", "repeated or late");
+        let connection =
+            OrderedConnection::new(inner, "OrderedByKey", self.limits, self.groups, self.key, dropped);
+        context.observes(&connection.held_back());
+        Ok(connection)
     }
 }

@@ -54,12 +54,9 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Ordered {
         inner: Inner,
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(OrderedConnection::new(
-            inner,
-            self.limits,
-            1,
-            |_| &[],
-            context.counts_drops("Ordered", "repeated or late"),
-        ))
+        let dropped = context.counts_drops("Ordered", "repeated or late");
+        let connection = OrderedConnection::new(inner, "Ordered", self.limits, 1, |_| &[], dropped);
+        context.observes(&connection.held_back());
+        Ok(connection)
     }
 }

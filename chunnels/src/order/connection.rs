@@ -1,6 +1,7 @@
 //! The connection that puts messages in order.
 
 use super::sequence::{Full, OrderLimits, Sequence};
+use super::statistics::HeldBack;
 use crate::redelivery::Redelivery;
 use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, debug_fields, forward};
 use futures_util::future::{Either, select};
@@ -8,6 +9,7 @@ use parking_lot::Mutex;
 use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hasher};
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use tokio::sync::Notify;
@@ -67,6 +69,7 @@ struct Arrived {
 impl<Inner: Connection<Data = Buf>> OrderedConnection<Inner> {
     pub(super) fn new(
         inner: Inner,
+        name: &'static str,
         limits: OrderLimits,
         groups: u16,
         key: fn(&[u8]) -> &[u8],
@@ -74,7 +77,7 @@ impl<Inner: Connection<Data = Buf>> OrderedConnection<Inner> {
     ) -> Self {
         inner.base().reserve(HEADER);
         let next = Mutex::new(vec![0; usize::from(groups)].into());
-        let mut sequence = Sequence::new(groups, limits);
+        let mut sequence = Sequence::new(name, groups, limits);
         sequence.dropped = dropped;
         let redelivery = Redelivery::new(inner.base().properties());
         let arrived = Mutex::new(Arrived { sequence, redelivery, stuck: None });
@@ -93,6 +96,11 @@ impl<Inner: Connection<Data = Buf>> OrderedConnection<Inner> {
     /// skipped, and messages without a number.
     pub fn dropped(&self) -> u64 {
         self.arrived.lock().sequence.dropped.get()
+    }
+
+    /// Returns the number of messages held back, which the [statistics](bertha_core::statistics) show.
+    pub(super) fn held_back(&self) -> Arc<HeldBack> {
+        self.arrived.lock().sequence.early().clone()
     }
 
     /// Gives a message its number, and returns the header with it.

@@ -40,6 +40,7 @@ mod chunnel;
 mod connection;
 mod sequence;
 mod service_connection;
+mod statistics;
 #[cfg(test)]
 mod tests;
 
@@ -48,3 +49,4 @@ pub use by_service::ServiceOrdered;
 pub use chunnel::Ordered;
 pub use connection::OrderedConnection;
 pub use service_connection::ServiceOrderedConnection;
+pub use statistics::OrderedStatistics;

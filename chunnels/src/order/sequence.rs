@@ -1,8 +1,10 @@
 //! The reordering of messages, without I/O.
 
+use super::statistics::HeldBack;
 use bertha_core::DropCounter;
 use bertha_core::guarantee::{Reliable, Set};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 /// The size of the buffer, and the condition for skipping a missing message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +34,7 @@ pub(super) struct Sequence<T> {
     /// Messages to deliver, in order.
     ready: VecDeque<T>,
     /// The number of early messages in all groups.
-    early_count: usize,
+    early: Arc<HeldBack>,
     limits: OrderLimits,
     /// The number of messages dropped as duplicates, after they were skipped, or as messages of an unknown
     /// group. A repeated `None` counts, too.
@@ -55,9 +57,16 @@ pub(super) struct Full {
 }
 
 impl<T> Sequence<T> {
-    pub(super) fn new(groups: u16, limits: OrderLimits) -> Self {
+    /// Makes an empty sequence, whose early messages the statistics show under this name.
+    pub(super) fn new(name: &'static str, groups: u16, limits: OrderLimits) -> Self {
+        let early = Arc::new(HeldBack::new(name, limits.capacity));
         let groups = (0..groups).map(|_| Group { next: 0, early: BTreeMap::new() }).collect();
-        Self { groups, ready: VecDeque::new(), early_count: 0, limits, dropped: DropCounter::default() }
+        Self { groups, ready: VecDeque::new(), early, limits, dropped: DropCounter::default() }
+    }
+
+    /// Returns the number of early messages, as it is shared with the statistics.
+    pub(super) fn early(&self) -> &Arc<HeldBack> {
+        &self.early
     }
 
     /// Returns true if this message of a group has arrived before, or was skipped.
@@ -90,13 +99,14 @@ impl<T> Sequence<T> {
             self.advance(group_index);
             return Ok(());
         }
-        if self.early_count >= self.limits.capacity && self.limits.skip_after.is_none() {
+        let early_count = self.early.get() + 1;
+        if early_count > self.limits.capacity && self.limits.skip_after.is_none() {
             return Err(Full { missing: group.next });
         }
         group.early.insert(number, message);
-        self.early_count += 1;
+        self.early.set(early_count);
         let is_skipped = self.limits.skip_after.is_some_and(|later| group.early.len() >= later.max(1));
-        if is_skipped || self.early_count > self.limits.capacity {
+        if is_skipped || early_count > self.limits.capacity {
             group.next = group.early.keys().next().copied().unwrap_or(group.next);
             self.advance(group_index);
         }
@@ -108,7 +118,7 @@ impl<T> Sequence<T> {
         let group = &mut self.groups[usize::from(group_index)];
         while let Some(message) = group.early.remove(&group.next) {
             group.next += 1;
-            self.early_count -= 1;
+            self.early.set(self.early.get() - 1);
             self.ready.extend(message);
         }
     }
@@ -117,7 +127,7 @@ impl<T> Sequence<T> {
     pub(super) fn end(&mut self) {
         for group in &mut self.groups {
             let early = std::mem::take(&mut group.early);
-            self.early_count -= early.len();
+            self.early.set(self.early.get() - early.len());
             if let Some(last) = early.keys().next_back() {
                 group.next = last + 1;
             }
@@ -163,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_gap_holds_up_its_own_group_only() {
-        let mut sequence = Sequence::new(2, STRICT);
+        let mut sequence = Sequence::new("Ordered", 2, STRICT);
         insert(&mut sequence, 0, 1, Some("b")).unwrap();
         insert(&mut sequence, 1, 0, Some("x")).unwrap();
         insert(&mut sequence, 9, 0, Some("of no group")).unwrap();
@@ -171,17 +181,17 @@ mod tests {
         insert(&mut sequence, 0, 0, Some("a")).unwrap();
         insert(&mut sequence, 0, 0, Some("a again")).unwrap();
         assert_eq!(drain(&mut sequence), ["a", "b"]);
-        assert_eq!((sequence.dropped.get(), sequence.early_count), (2, 0));
+        assert_eq!((sequence.dropped.get(), sequence.early().get()), (2, 0));
     }
 
     #[test]
     fn a_full_buffer_is_an_error_unless_messages_can_be_skipped() {
-        let mut sequence = Sequence::new(1, OrderLimits { capacity: 2, skip_after: None });
+        let mut sequence = Sequence::new("Ordered", 1, OrderLimits { capacity: 2, skip_after: None });
         insert(&mut sequence, 0, 1, Some(1)).unwrap();
         insert(&mut sequence, 0, 2, Some(2)).unwrap();
         assert_eq!(insert(&mut sequence, 0, 3, Some(3)), Err(Full { missing: 0 }));
 
-        let mut sequence = Sequence::new(1, OrderLimits { capacity: 9, skip_after: Some(2) });
+        let mut sequence = Sequence::new("Ordered", 1, OrderLimits { capacity: 9, skip_after: Some(2) });
         insert(&mut sequence, 0, 1, Some(1)).unwrap();
         assert_eq!(drain(&mut sequence), []);
         insert(&mut sequence, 0, 3, Some(3)).unwrap();
@@ -194,18 +204,18 @@ mod tests {
 
     #[test]
     fn at_the_end_what_is_there_is_in_order() {
-        let mut sequence = Sequence::new(2, STRICT);
+        let mut sequence = Sequence::new("Ordered", 2, STRICT);
         for (group, number, text) in [(0, 5, "f"), (0, 2, "c"), (1, 1, "y"), (0, 0, "a")] {
             insert(&mut sequence, group, number, Some(text)).unwrap();
         }
         sequence.end();
         assert_eq!(drain(&mut sequence), ["a", "c", "f", "y"]);
-        assert_eq!((sequence.early_count, sequence.has_ready()), (0, false));
+        assert_eq!((sequence.early().get(), sequence.has_ready()), (0, false));
     }
 
     #[test]
     fn what_never_comes_is_not_waited_for() {
-        let mut sequence = Sequence::new(1, STRICT);
+        let mut sequence = Sequence::new("Ordered", 1, STRICT);
         insert(&mut sequence, 0, 1, None).unwrap();
         insert(&mut sequence, 0, 2, Some("c")).unwrap();
         insert(&mut sequence, 0, 0, Some("a")).unwrap();
@@ -218,7 +228,7 @@ mod tests {
             order in Just(Vec::from_iter(0..60_u64)).prop_shuffle(),
             again in prop::collection::vec(0..60_usize, 0..20),
         ) {
-            let mut sequence = Sequence::new(1, STRICT);
+            let mut sequence = Sequence::new("Ordered", 1, STRICT);
             let mut got = Vec::new();
             for number in order.iter().copied().chain(again.iter().map(|at| order[*at])) {
                 insert(&mut sequence, 0, number, Some(number)).unwrap();
@@ -233,12 +243,12 @@ mod tests {
             numbers in prop::collection::vec(0..80_u64, 0..200),
             skip in 1..9_usize,
         ) {
-            let mut sequence = Sequence::new(1, OrderLimits { capacity: 5, skip_after: Some(skip) });
+            let mut sequence = Sequence::new("Ordered", 1, OrderLimits { capacity: 5, skip_after: Some(skip) });
             let mut got = Vec::new();
             for number in numbers {
                 insert(&mut sequence, 0, number, Some(number)).unwrap();
                 got.extend(drain(&mut sequence));
-                prop_assert!(sequence.early_count <= 5.min(skip));
+                prop_assert!(sequence.early().get() <= 5.min(skip));
             }
             prop_assert!(got.windows(2).all(|two| two[0] < two[1]));
         }

@@ -1,7 +1,9 @@
 use super::{Ordered, OrderedByKey, OrderedConnection};
-use bertha_core::{Buf, Chunnel, Connection, ErrorKind, Wrap};
+use bertha_core::statistics::Observed;
+use bertha_core::{Buf, Chunnel, Connection, ErrorKind, Statistics, Wrap};
 use bertha_datapath_sim::{PairConnection, pair_of};
 use bertha_runtime::tokio::TokioRuntime;
+use futures_util::FutureExt;
 
 fn message(bytes: &[u8]) -> Buf {
     Buf::copy_of(bytes, 8).unwrap()
@@ -100,4 +102,16 @@ async fn a_send_that_came_to_nothing_is_not_waited_for() {
     for expected in [b"a", b"b", b"c"] {
         assert_eq!(&*there.recv().await.unwrap(), expected);
     }
+}
+
+#[tokio::test]
+async fn messages_that_wait_for_an_earlier_message_are_told() {
+    let stack = Ordered::new().capacity(10);
+    let there = shuffled(&stack, &[b"a", b"b", b"c", b"d"], &[0, 2, 3]).await;
+    let there = stack.wrap(there).await.unwrap();
+    there.recv().await.unwrap();
+    assert!(there.recv().now_or_never().is_none());
+    let mut statistics = Statistics::default();
+    there.held_back().observe(&mut statistics);
+    assert_eq!(statistics.to_string(), "Ordered: held back 2, capacity 10");
 }

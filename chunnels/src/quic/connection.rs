@@ -33,7 +33,6 @@ pub struct QuicConnection<Inner: Connection<Data = Buf>> {
     outgoing: mpsc::Sender<Outgoing>,
     /// Locked across the wait for a message, so that each message goes to one `recv`.
     incoming: Mutex<mpsc::Receiver<Buf>>,
-    connection: quinn::Connection,
     /// Keeps the socket in use.
     endpoint: quinn::Endpoint,
     /// Ends the tasks with the connection.
@@ -52,22 +51,27 @@ impl<Inner: Connection<Data = Buf>> QuicConnection<Inner> {
         let Agreed { outgoing: sends, incoming: receives, .. } = agreed;
         let base = socket.inner().base();
         let max = socket.inner().mtu().saturating_sub(base.reserved()).min(LARGEST);
-        let shared = Arc::new(StreamShared::new(after_end));
         let (outgoing, to_write) = mpsc::channel(QUEUE);
         let (read, incoming) = mpsc::channel(QUEUE);
+        let shared = StreamShared::new(connection.clone(), outgoing.downgrade(), read.downgrade(), after_end);
+        let shared = Arc::new(shared);
         let ended = shared.clone();
         let writer = shared.clone();
         let quic = connection.clone();
         let writing = async move { stream::write(&writer, &quic, sends, to_write).await };
         tasks.spawn_watched(base.runtime(), writing, move || ended.on_writer_end());
-        let (ended, reader, quic, below) =
-            (shared.clone(), shared.clone(), connection.clone(), socket.clone());
+        let (ended, reader, quic, below) = (shared.clone(), shared.clone(), connection, socket.clone());
         let reading = async move {
             stream::read(&reader, &quic, receives, read).await;
             part(&reader, &quic, &below).await;
         };
         tasks.spawn_watched(base.runtime(), reading, move || ended.on_reader_end());
-        Self { socket, max, shared, outgoing, incoming: Mutex::new(incoming), connection, endpoint, tasks }
+        Self { socket, max, shared, outgoing, incoming: Mutex::new(incoming), endpoint, tasks }
+    }
+
+    /// Returns the state that the [statistics](bertha_core::statistics) show.
+    pub(super) fn observed(&self) -> &Arc<StreamShared> {
+        &self.shared
     }
 
     #[cold]
@@ -172,7 +176,7 @@ impl<Inner: Connection<Data = Buf>> Connection for QuicConnection<Inner> {
         // message.
         let is_delivered = matches!(self.shared.end(), None | Some((ErrorKind::Closed, _)));
         let end = self.end();
-        self.connection.close(DONE, b"");
+        self.shared.connection.close(DONE, b"");
         self.socket.flush().await;
         let below = self.socket.close().await;
         match end {
@@ -190,7 +194,7 @@ impl<Inner: Connection<Data = Buf>> Drop for QuicConnection<Inner> {
             return;
         }
         if !self.shared.has_peer_closed() {
-            return self.connection.close(DROPPED, b"dropped");
+            return self.shared.connection.close(DROPPED, b"dropped");
         }
         self.shared.leave(Box::new((self.endpoint.clone(), self.tasks.clone())));
     }

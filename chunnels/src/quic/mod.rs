@@ -81,8 +81,10 @@ mod runtime;
 mod settings;
 mod socket;
 mod start;
+mod statistics;
 mod stream;
 mod tls;
 
 pub use chunnel::Quic;
 pub use connection::QuicConnection;
+pub use statistics::QuicStatistics;

@@ -115,7 +115,9 @@ where
     match connected {
         Ok((connection, agreed)) => {
             context.secured(agreed.secured.clone());
-            Ok(QuicConnection::new(socket, endpoint, connection, agreed, tasks, after_end))
+            let connection = QuicConnection::new(socket, endpoint, connection, agreed, tasks, after_end);
+            context.observes(connection.observed());
+            Ok(connection)
         }
         Err(failed) => {
             // The last packet tells the peer the reason, and the task that sends it ends here.

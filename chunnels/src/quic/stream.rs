@@ -33,6 +33,7 @@ pub(super) const OTHER_AGREEMENT: VarInt = VarInt::from_u32(2);
 pub(super) const NOT_ACCEPTED: VarInt = VarInt::from_u32(3);
 
 /// An entry of the queue to the writing task.
+#[derive(Debug)]
 pub(super) enum Outgoing {
     Message(Buf),
     /// A request that is answered once the peer has all messages that were queued before it.
@@ -53,6 +54,11 @@ pub(super) enum Phase {
 /// The state that the tasks of the two streams share with the connection.
 #[derive(Debug)]
 pub(super) struct StreamShared {
+    pub(super) connection: Connection,
+    /// The queue to the writing task. Weak, since the tasks end with the last sender.
+    pub(super) outgoing: mpsc::WeakSender<Outgoing>,
+    /// The queue from the reading task.
+    pub(super) incoming: mpsc::WeakSender<Buf>,
     pub(super) phase: watch::Sender<Phase>,
     /// Number of tasks, of the two, that still run.
     pub(super) running: watch::Sender<u8>,
@@ -66,10 +72,16 @@ pub(super) struct StreamShared {
 }
 
 impl StreamShared {
-    pub(super) fn new(after_end: DropCounter) -> Self {
+    pub(super) fn new(
+        connection: Connection,
+        outgoing: mpsc::WeakSender<Outgoing>,
+        incoming: mpsc::WeakSender<Buf>,
+        after_end: DropCounter,
+    ) -> Self {
         let phase = watch::Sender::new(Phase::Open);
         let running = watch::Sender::new(2);
-        Self { phase, running, end: Mutex::new(None), left: Mutex::new(None), after_end }
+        let (end, left) = Default::default();
+        Self { connection, outgoing, incoming, phase, running, end, left, after_end }
     }
 
     pub(super) fn end(&self) -> Option<(ErrorKind, String)> {

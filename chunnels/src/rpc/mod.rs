@@ -88,7 +88,8 @@ mod with_tls;
 pub use crate::serialize::{Bincode, Codec, Postcard};
 pub use chunnel::Rpc;
 pub use client::{
-    Call, Caller, Client, MultiplexedParts, Multiplexer, Reconnecting, ResponseParts, Responses,
+    Call, CallStatistics, Caller, Client, MultiplexedParts, Multiplexer, Reconnecting, ResponseParts,
+    Responses,
 };
 pub use connection::RpcConnection;
 pub use encode::{Encode, Encoded, decode, encode};

@@ -5,7 +5,7 @@ use crate::ecn::Ecn;
 use crate::failure::failure;
 use crate::queue::{Ending, Frame, Obstacle, Queue, QueueSource, QueueState, Sent, look_after_another};
 use crate::{Burst, DpdkBase};
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Statistics};
 use bertha_netstack::{Flow, Prediction};
 use bertha_runtime::polling::{Awaited, PollGuard, ReceiveBatch};
 use parking_lot::MutexGuard;
@@ -413,6 +413,10 @@ impl Connection for DpdkConnection {
         state.connections.demux.close(self.number);
         self.queue().release(state);
         Ok(())
+    }
+
+    fn observe(&self, into: &mut Statistics) {
+        into.add("Dpdk", self.device.statistics());
     }
 }
 

@@ -6,7 +6,7 @@ use crate::open::{OpenPort, QueuePair, open};
 use crate::poll_thread::PollThreads;
 use crate::port::PortHandle;
 use crate::queue::{Network, Parts, Queue, Steering, Transmitter, TxQueue};
-use crate::{Config, Counters, QueueCounters};
+use crate::{Config, Counters, DpdkStatistics, QueueCounters};
 use bertha_core::{Error, ErrorKind};
 use bertha_netstack::{Flow, Interface, Stack};
 use parking_lot::Mutex;
@@ -99,6 +99,11 @@ impl Device {
             all += queue.lock().counters();
             all
         })
+    }
+
+    /// Returns the state that connections show.
+    pub(crate) fn statistics(&self) -> DpdkStatistics {
+        DpdkStatistics { port: self.port.statistics().ok(), counters: self.counters() }
     }
 
     /// Returns the counters of each queue.

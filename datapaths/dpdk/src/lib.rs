@@ -45,6 +45,7 @@ mod progress;
 mod queue;
 mod raw_port;
 mod slot;
+mod statistics;
 #[cfg(feature = "tcp")]
 mod tcp;
 
@@ -62,5 +63,6 @@ pub use mbuf::{Burst, Packet};
 pub use pool::Pool;
 pub use port::PortStatistics;
 pub use raw_port::Port;
+pub use statistics::DpdkStatistics;
 #[cfg(feature = "tcp")]
 pub use tcp::{Tcp, TcpBase, TcpConnection, TcpListener};

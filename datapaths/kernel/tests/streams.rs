@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-use bertha_core::{Base, Buf, Connection, Datapath, ErrorKind, Listener, Properties};
-use bertha_datapath_kernel::{Tcp, Udp, Unix};
+use bertha_core::{Base, Buf, Connection, Datapath, ErrorKind, Listener, Properties, Statistics};
+use bertha_datapath_kernel::{DatagramStatistics, StreamStatistics, Tcp, Udp, Unix, UnixStream};
 use futures_util::FutureExt;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use socket2::{Domain, Socket, Type};
@@ -375,4 +375,52 @@ fn all_descriptors() -> impl Iterator<Item = std::fs::File> {
 /// Returns true if the peer ends the stream.
 fn has_ended(mut stream: &Socket) -> bool {
     matches!(stream.read(&mut [0]), Ok(0) | Err(_))
+}
+
+fn told<T: bertha_core::statistics::LayerStatistics + Clone>(connection: &impl Connection) -> T {
+    let mut statistics = Statistics::default();
+    connection.observe(&mut statistics);
+    statistics.get::<T>().unwrap().clone()
+}
+
+async fn tells_a_slow_receiver<D: Datapath>(datapath: &D, on: bertha_core::Addr) -> StreamStatistics {
+    let (_listener, client, server) = pair(datapath, on).await;
+    let idle: [StreamStatistics; 2] = [told(&client), told(&server)];
+    assert!(idle.iter().all(|it| !it.is_full && it.to_receive_bytes == Some(0)), "{idle:?}");
+    // The kernel moves bytes to the peer behind the call that found no room.
+    for _ in 0..20 {
+        while client.send(message(&client, &[7; 50_000])).now_or_never().is_some() {}
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    let (here, there): (StreamStatistics, StreamStatistics) = (told(&client), told(&server));
+    assert!(here.is_full && here.to_receive_bytes == Some(0), "{here:?}");
+    assert!(!there.is_full && there.to_receive_bytes > Some(0), "{there:?}");
+    assert!(here.send_buffer > Some(0) && here.receive_buffer > Some(0), "{here:?}");
+    here
+}
+
+#[tokio::test]
+async fn a_receiver_that_does_not_receive_is_seen_in_the_statistics_of_both_ends() {
+    let tcp = tells_a_slow_receiver(&Tcp::new(), "127.0.0.1:0".parse().unwrap()).await;
+    assert!(tcp.segment > Some(500), "{tcp:?}");
+    assert!(tcp.congestion.is_some_and(|name| name.chars().all(|it| it.is_ascii_graphic())));
+    let unix = tells_a_slow_receiver(&UnixStream::new(), abstract_name()).await;
+    assert_eq!((unix.segment, unix.congestion), (None, None));
+}
+
+#[tokio::test]
+async fn datagrams_that_a_full_queue_drops_are_in_the_statistics() {
+    let udp = Udp::new().queue(2);
+    let (listener, client, server) = pair(&udp, "127.0.0.1:0".parse().unwrap()).await;
+    assert_eq!(told::<DatagramStatistics>(&server).counters.dropped(), 0);
+    for _ in 0..5 {
+        client.send(message(&client, b"unread")).await.unwrap();
+    }
+    // The call for the second connection receives for the first, whose queue has room for two messages.
+    let second = udp.connect(listener.local_addr()).await.unwrap();
+    second.send(message(&second, b"second")).await.unwrap();
+    assert_eq!(&*listener.accept().await.unwrap().recv().await.unwrap(), b"second");
+    let counters = told::<DatagramStatistics>(&server).counters;
+    assert_eq!((counters.overflow, counters.dropped()), (3, 3), "{counters:?}");
+    assert!(told::<DatagramStatistics>(&client).receive_buffer > Some(0));
 }

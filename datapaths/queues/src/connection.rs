@@ -5,8 +5,10 @@ use crate::calls::{Calls, Counters};
 use crate::closing::Closing;
 use crate::receiving::{self, Inbox};
 use crate::sending::Sending;
-use crate::{Abilities, Ordering, Publisher, QueueBase, QueueSettings, Role, Service, Subscription};
-use bertha_core::{Buf, Connection, Error, ErrorKind, OrdersByKey, Runtime};
+use crate::{
+    Abilities, Ordering, Publisher, QueueBase, QueueSettings, QueueStatistics, Role, Service, Subscription,
+};
+use bertha_core::{Buf, Connection, Error, ErrorKind, OrdersByKey, Runtime, Statistics};
 use bertha_runtime::tokio::{Task, TokioRuntime};
 use std::collections::VecDeque;
 use std::fmt;
@@ -209,6 +211,15 @@ impl<S: Service> Connection for QueueConnection<S> {
             }
             None => Ok(()),
         }
+    }
+
+    fn observe(&self, into: &mut Statistics) {
+        let mut statistics = QueueStatistics { calls: self.calls(), ..QueueStatistics::default() };
+        if let Some(receiving) = &self.receiving {
+            statistics.to_receive_messages = receiving.inbox.len() as u64;
+            receiving.ledger.observe(&mut statistics);
+        }
+        into.add(self.abilities.service, statistics);
     }
 }
 

@@ -73,6 +73,7 @@ mod service;
 mod settings;
 #[cfg(feature = "sqs")]
 pub mod sqs;
+mod statistics;
 mod topic;
 
 pub use abilities::{Abilities, Ordering, Role};
@@ -85,4 +86,5 @@ pub use pair::{Pair, PairPublisher, PairReceipt, PairSubscription};
 pub use prices::{Cost, Prices};
 pub use service::{Incoming, Outgoing, Publisher, Service, Subscription, Unsent};
 pub use settings::QueueSettings;
+pub use statistics::QueueStatistics;
 pub use topic::Topic;

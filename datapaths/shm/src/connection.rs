@@ -6,9 +6,9 @@ use crate::bell::Bell;
 use crate::handshake::SharedMemory;
 use crate::mapping::Mapping;
 use crate::ring::{Broken, Consumer, Direction, Layout, Producer, Ring};
-use crate::{Credentials, Waiting};
+use crate::{Credentials, ShmStatistics, Waiting};
 use arrayvec::ArrayVec;
-use bertha_core::{Addr, Base, Buf, Connection, Error, ErrorKind};
+use bertha_core::{Addr, Base, Buf, Connection, Error, ErrorKind, Statistics};
 use bertha_runtime::polling::{Spin, SpinHistory};
 use bertha_runtime::tokio::descriptors::Aside;
 use parking_lot::Mutex;
@@ -28,6 +28,9 @@ const BURST: usize = 32;
 
 /// Largest number of bursts that a call receives.
 const BURSTS: usize = 32;
+
+/// Number of waiting messages that statistics count, since the lock is held meanwhile.
+const MOST_COUNTED: u64 = 1_024;
 
 /// Number of looks of a spinning call before it lets other tasks run: they wait for a few microseconds.
 const LOOKS: u32 = 64;
@@ -353,6 +356,22 @@ impl Connection for ShmConnection {
             self.bell.hang_up();
         }
         Ok(())
+    }
+
+    fn observe(&self, into: &mut Statistics) {
+        let outgoing_bytes = self.producer.lock().filled(self.outgoing());
+        let (to_receive_messages, to_receive_bytes) =
+            self.consumer.lock().waiting(self.incoming(), MOST_COUNTED);
+        let statistics = ShmStatistics {
+            ring_bytes: self.layout.ring_bytes() as u64,
+            outgoing_bytes,
+            is_full: Producer::is_waiting(self.outgoing()),
+            to_receive_messages,
+            to_receive_bytes,
+            is_peer_asleep: Consumer::is_asleep(self.outgoing()),
+            waiting: self.waiting,
+        };
+        into.add(NAME, statistics);
     }
 }
 

@@ -35,6 +35,7 @@ mod memory;
 mod reading;
 pub mod ring;
 mod sharing;
+mod statistics;
 
 pub use base::ShmBase;
 pub use bertha_runtime::polling::Waiting;
@@ -42,3 +43,4 @@ pub use connection::ShmConnection;
 pub use credentials::{Credentials, Users};
 pub use datapath::Shm;
 pub use listener::ShmListener;
+pub use statistics::ShmStatistics;

@@ -80,6 +80,8 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for MaybeLocal {
             Ok(_) => context.note("MaybeLocal", "shared memory"),
             Err(far) => context.note("MaybeLocal", format_args!("no shared memory: {far}")),
         }
-        Ok(MaybeLocalConnection::new(inner, met))
+        let connection = MaybeLocalConnection::new(inner, met);
+        context.observes(connection.taken());
+        Ok(connection)
     }
 }

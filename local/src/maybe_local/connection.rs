@@ -2,10 +2,12 @@
 
 use super::Way;
 use super::meeting::Met;
+use super::statistics::WayTaken;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
 use bertha_datapath_shm::{Credentials, ShmConnection};
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 /// The connection of [`MaybeLocal`](super::MaybeLocal).
@@ -13,13 +15,13 @@ use std::task::{Context, Poll, Waker};
 pub struct MaybeLocalConnection<Inner> {
     inner: Inner,
     near: Option<Near>,
-    way: Way,
+    taken: Arc<WayTaken>,
 }
 
 /// The memory shared with the peer, which is closed where it is dropped: the peer hears of the end of the
 /// connection from the layers below, and a stack that is left for another stack does not end the connection.
 #[derive(Debug)]
-struct Near(ShmConnection);
+struct Near(Arc<ShmConnection>);
 
 impl Drop for Near {
     fn drop(&mut self) {
@@ -30,15 +32,21 @@ impl Drop for Near {
 
 impl<Inner> MaybeLocalConnection<Inner> {
     pub(super) fn new(inner: Inner, met: Met) -> Self {
-        match met {
-            Ok(near) => Self { inner, near: Some(Near(near)), way: Way::Memory },
-            Err(far) => Self { inner, near: None, way: Way::Network(far.reason) },
-        }
+        let (near, way) = match met {
+            Ok(near) => (Some(Arc::new(near)), Way::Memory),
+            Err(far) => (None, Way::Network(far.reason)),
+        };
+        Self { inner, near: near.clone().map(Near), taken: Arc::new(WayTaken { way, near }) }
+    }
+
+    /// Returns the state that the [statistics](bertha_core::statistics) show.
+    pub(super) fn taken(&self) -> &Arc<WayTaken> {
+        &self.taken
     }
 
     /// The way that messages take, and the reason if it is not shared memory.
     pub fn way(&self) -> Way {
-        self.way
+        self.taken.way
     }
 
     /// Returns true if the peer is on this machine, and messages go through shared memory.

@@ -6,8 +6,10 @@
 mod chunnel;
 mod connection;
 mod meeting;
+mod statistics;
 mod way;
 
 pub use chunnel::MaybeLocal;
 pub use connection::MaybeLocalConnection;
+pub use statistics::MaybeLocalStatistics;
 pub use way::{Reason, Way};

@@ -23,6 +23,10 @@ pub(super) struct Calls {
     outgoing: Vec<Message>,
     /// The failure of each further call, once the connection has ended.
     ended: Option<Failure>,
+    /// Number of calls that are over.
+    over: u64,
+    /// Number of calls whose callers got a failure.
+    failed: u64,
     unexpected: u64,
     /// The calls at which the server was full, unless that was taken.
     full_at: Option<u32>,
@@ -78,7 +82,18 @@ impl Calls {
     pub(super) fn new(limit: usize) -> Self {
         let limit = limit.clamp(1, MAX_SLOT as usize);
         let (slots, free, outgoing) = Default::default();
-        Self { slots, free, limit, earliest: None, outgoing, ended: None, unexpected: 0, full_at: None }
+        Self {
+            slots,
+            free,
+            limit,
+            earliest: None,
+            outgoing,
+            ended: None,
+            over: 0,
+            failed: 0,
+            unexpected: 0,
+            full_at: None,
+        }
     }
 
     /// Returns the number of calls under way, and of calls whose answers were not taken.
@@ -89,6 +104,11 @@ impl Calls {
     /// Returns the number of messages that belong to no call: late messages, mostly.
     pub(super) fn unexpected(&self) -> u64 {
         self.unexpected
+    }
+
+    /// Returns the number of calls that are over, and of the failed calls among them.
+    pub(super) fn over(&self) -> (u64, u64) {
+        (self.over, self.failed)
     }
 
     /// Takes a slot for a call.
@@ -177,7 +197,12 @@ impl Calls {
                 let answered = std::mem::replace(state, CallState::Free);
                 self.free(id);
                 Poll::Ready(match answered {
-                    CallState::Answered(answer) => answer,
+                    CallState::Answered(Ok(response)) => Ok(response),
+                    CallState::Answered(Err(failure)) => {
+                        // A refused call is made again.
+                        self.failed += u64::from(!failure.is_refusal());
+                        Err(failure)
+                    }
                     _ => Err(no_such_call()),
                 })
             }
@@ -199,6 +224,7 @@ impl Calls {
             Next::Nothing => match stream.failure.take() {
                 Some(failure) => {
                     self.free(id);
+                    self.failed += 1;
                     Poll::Ready(Some(Err(failure)))
                 }
                 None => {
@@ -348,6 +374,7 @@ impl Calls {
         slot.state = CallState::Free;
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(id.slot);
+        self.over += 1;
     }
 }
 

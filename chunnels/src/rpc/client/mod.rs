@@ -8,6 +8,7 @@ mod parts;
 mod reconnecting;
 mod responses;
 mod room;
+mod statistics;
 
 use super::{Message, Method};
 use crate::serialize::{Codec, Postcard};
@@ -18,6 +19,7 @@ pub use multiplexer::{MultiplexedParts, Multiplexer};
 pub(super) use parts::WINDOW;
 pub use reconnecting::Reconnecting;
 pub use responses::Responses;
+pub use statistics::CallStatistics;
 use std::time::Duration;
 
 /// Makes typed calls, each with a request and a response or a stream of them, encoded by the codec `K`.

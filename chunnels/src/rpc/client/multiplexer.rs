@@ -2,7 +2,7 @@
 
 use super::calls::{Calls, Responses};
 use super::room::Room;
-use super::{Caller, ResponseParts};
+use super::{CallStatistics, Caller, ResponseParts};
 use crate::rpc::encode::{Encode, Encoder};
 use crate::rpc::message::{CallId, MAX_SLOT};
 use crate::rpc::trace;
@@ -82,6 +82,30 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
     /// Returns the number of calls under way.
     pub fn in_flight(&self) -> usize {
         self.held.shared.state.lock().calls.in_flight()
+    }
+
+    /// Returns the counts and the state of the calls, to be added to the statistics of the connection:
+    ///
+    /// ```
+    /// # use bertha_chunnels::rpc::{Message, Multiplexer};
+    /// # use bertha_core::{Connection, Statistics};
+    /// # fn example<C: Connection<Data = Message>>(multiplexer: &Multiplexer<C>, of_connection: impl Fn(&C) -> Statistics) {
+    /// let mut statistics = of_connection(multiplexer.connection());
+    /// statistics.add("Calls", multiplexer.statistics());
+    /// # }
+    /// ```
+    pub fn statistics(&self) -> CallStatistics {
+        let shared = &self.held.shared;
+        let state = shared.state.lock();
+        let (ended, failed) = state.calls.over();
+        CallStatistics {
+            under_way: state.calls.in_flight() as u64,
+            limit: shared.room.limit() as u64,
+            waiting: shared.room.waiting() as u64,
+            ended,
+            failed,
+            unexpected: state.calls.unexpected(),
+        }
     }
 
     /// Returns the number of messages that belonged to no call: answers to cancelled calls, mostly.

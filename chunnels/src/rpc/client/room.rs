@@ -10,11 +10,33 @@ pub(super) struct Room {
     limit: AtomicUsize,
     /// The places in use that are beyond a limit which was lowered meanwhile.
     excess: AtomicUsize,
+    /// The callers that wait for a place.
+    waiting: AtomicUsize,
+}
+
+/// A caller that waits, until the value is dropped.
+struct WaitingCaller<'a>(&'a AtomicUsize);
+
+impl Drop for WaitingCaller<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
 }
 
 impl Room {
     pub(super) fn new(limit: usize) -> Self {
-        Self { places: Semaphore::new(limit), limit: AtomicUsize::new(limit), excess: AtomicUsize::new(0) }
+        let (excess, waiting) = Default::default();
+        Self { places: Semaphore::new(limit), limit: AtomicUsize::new(limit), excess, waiting }
+    }
+
+    /// Returns the number of places.
+    pub(super) fn limit(&self) -> usize {
+        self.limit.load(Relaxed)
+    }
+
+    /// Returns the number of callers that wait for a place.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.load(Relaxed)
     }
 
     /// Takes a place if there is one for which nobody waits. Returns true also once the room is [closed](Self::close).
@@ -31,6 +53,8 @@ impl Room {
 
     /// Takes a place, in turn. Cancellation-safe.
     pub(super) async fn take(&self) {
+        self.waiting.fetch_add(1, Relaxed);
+        let _waiting = WaitingCaller(&self.waiting);
         if let Ok(place) = self.places.acquire().await {
             place.forget();
         }

@@ -4,7 +4,7 @@ use super::{QUEUE, TcpBase};
 use crate::device::Device;
 use crate::queue::streams::{Events, NAME, failure};
 use crate::queue::{Queue, QueueState, wait_for};
-use bertha_core::{Buf, Connection, Error, ErrorKind, Octets};
+use bertha_core::{Buf, Connection, Error, ErrorKind, Octets, Statistics};
 use bertha_netstack::Flow;
 use bertha_runtime::polling::Awaited;
 use std::fmt;
@@ -269,6 +269,10 @@ impl<Data: Octets> Connection for TcpConnection<Data> {
             tracing::debug!(peer = %bertha_core::Base::peer_addr(&self.base), datapath = NAME, "closed before the peer has acknowledged everything");
         }
         Ok(())
+    }
+
+    fn observe(&self, into: &mut Statistics) {
+        into.add("Dpdk", self.device.statistics());
     }
 }
 

@@ -1,8 +1,8 @@
 //! The test program as a child process, in a role.
 
 use super::queues::CONNECTIONS;
-use bertha_core::{Addr, Base, Buf, Connection, Datapath, Error, ErrorKind, Listener};
-use bertha_datapath_dpdk::{Burst, Config, Dpdk, DpdkConnection, Offload, Packet, Port};
+use bertha_core::{Addr, Base, Buf, Connection, Datapath, Error, ErrorKind, Listener, Statistics};
+use bertha_datapath_dpdk::{Burst, Config, Dpdk, DpdkConnection, DpdkStatistics, Offload, Packet, Port};
 use bertha_netstack::Checksums::Unknown;
 use bertha_netstack::{Flow, Interface, Route, Stack};
 use std::io::{BufRead, BufReader};
@@ -473,6 +473,10 @@ async fn ask_large(to: Addr, count: usize) {
             );
         }
     }
+    let mut told = Statistics::default();
+    connection.observe(&mut told);
+    let told: DpdkStatistics = *told.get().unwrap();
+    assert!(told.port.is_some_and(|port| port.sent > 0), "{told:?}");
     drop(connection);
     assert_nothing_is_kept(&dpdk);
     let (counters, port) = (dpdk.counters().unwrap(), dpdk.statistics().unwrap());

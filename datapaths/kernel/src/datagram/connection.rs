@@ -1,11 +1,12 @@
 //! A connection over datagrams: a connected socket, or a peer of a listener's socket.
 
-use super::{Burst, DatagramSocket, refusal};
+use super::{Burst, DatagramSocket, DatagramStatistics, refusal};
 use crate::SocketBase;
 use crate::async_socket::{AsyncSocket, unless_blocked};
 use crate::endpoint::Endpoint;
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Statistics};
 use rustix::io::Errno;
+use socket2::SockRef;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -123,6 +124,17 @@ impl<S: DatagramSocket> Connection for DatagramConnection<S> {
         self.closed.store(true, Ordering::Relaxed);
         self.endpoint.close(self.slot);
         Ok(())
+    }
+
+    fn observe(&self, into: &mut Statistics) {
+        let socket = SockRef::from(self.endpoint.socket().socket());
+        let bytes = |size: usize| size as u64;
+        let statistics = DatagramStatistics {
+            counters: self.endpoint.counters(),
+            send_buffer: socket.send_buffer_size().ok().map(bytes),
+            receive_buffer: socket.recv_buffer_size().ok().map(bytes),
+        };
+        into.add(self.base.datapath(), statistics);
     }
 }
 

@@ -4,6 +4,7 @@ mod connection;
 mod listener;
 mod refusal;
 mod sendmmsg;
+mod statistics;
 
 use crate::endpoint::{Endpoint, ReceivingSocket};
 use crate::window::Window;
@@ -14,11 +15,13 @@ pub use connection::DatagramConnection;
 pub use listener::DatagramListener;
 pub(crate) use refusal::refusal;
 pub(crate) use sendmmsg::sendmmsg;
+pub use statistics::DatagramStatistics;
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 /// A kind of datagram socket, as the connections that share it use it.
-pub trait DatagramSocket: ReceivingSocket {
+pub trait DatagramSocket: ReceivingSocket<Socket: AsFd> {
     /// Name of the datapath in errors.
     const NAME: &'static str;
 

@@ -3,12 +3,12 @@
 use super::receiver::Receiver;
 use super::unfinished::{Account, Unfinished};
 use super::writer::Writer;
-use super::{Settings, StreamSocket};
+use super::{Settings, StreamSocket, StreamStatistics};
 use crate::SocketBase;
 use crate::async_socket::unless_blocked;
 use crate::endpoint::{Endpoint, ReceivingSocket};
 use crate::window::Window;
-use bertha_core::{Addr, Base, Buf, Connection, Error, ErrorKind, Octets, Properties};
+use bertha_core::{Addr, Base, Buf, Connection, Error, ErrorKind, Octets, Properties, Statistics};
 use bertha_runtime::polling::Limits;
 use parking_lot::Mutex;
 use socket2::SockRef;
@@ -283,6 +283,10 @@ impl<S: StreamSocket, Data: Octets> Connection for StreamConnection<S, Data> {
         let stream = self.stream();
         self.when_writable(|| self.writer.lock().flush(stream)).await?;
         self.shut_down()
+    }
+
+    fn observe(&self, into: &mut Statistics) {
+        into.add(S::NAME, StreamStatistics::of(self.stream()));
     }
 }
 

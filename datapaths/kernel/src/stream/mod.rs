@@ -3,6 +3,7 @@
 mod connection;
 mod listener;
 mod receiver;
+mod statistics;
 mod unfinished;
 mod writer;
 
@@ -11,6 +12,7 @@ use crate::async_socket::AsyncSocket;
 use bertha_core::Addr;
 pub use connection::StreamConnection;
 pub use listener::StreamListener;
+pub use statistics::StreamStatistics;
 use std::fmt;
 use std::io;
 use std::os::fd::AsFd;

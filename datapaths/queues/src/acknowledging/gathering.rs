@@ -1,5 +1,6 @@
 //! The gathering of acknowledgements, without I/O.
 
+use crate::QueueStatistics;
 use bertha_core::backoff::Backoff;
 use bertha_core::buf::Fate;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -113,6 +114,16 @@ impl<R> Gathering<R> {
             // A message that was given back before is handed out to nobody.
             messages -= usize::from(self.receipt(place).is_some());
         }
+    }
+
+    /// Adds the numbers of messages that are not settled.
+    pub(super) fn observe(&self, into: &mut QueueStatistics) {
+        let held: usize = self.bursts.values().map(|burst| burst.held).sum();
+        into.dropped = self.dropped;
+        // A message that was given back unseen is in the list until the messages before it are handed out.
+        into.held_messages = held.saturating_sub(self.unseen.len()) as u64;
+        into.to_acknowledge = self.acknowledge.len() as u64;
+        into.to_give_back = (self.give_back.len() + self.give_back_unseen.len() + self.paused.len()) as u64;
     }
 
     fn receipt(&mut self, place: Place) -> Option<&mut Option<R>> {

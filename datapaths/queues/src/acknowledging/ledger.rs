@@ -1,7 +1,7 @@
 //! The state that the buffers of received messages share with the task that acknowledges them.
 
 use super::gathering::{AckDelay, Call, Gathering, Place};
-use crate::QueueSettings;
+use crate::{QueueSettings, QueueStatistics};
 use bertha_core::Runtime;
 use bertha_core::backoff::Backoff;
 use bertha_core::buf::Fate;
@@ -58,6 +58,11 @@ impl<R: Send + Sync + 'static> Ledger<R> {
     /// Records that the application got the next messages, in the order in which they were received.
     pub(crate) fn hand_out(&self, messages: usize) {
         self.state.lock().gathering.hand_out(messages);
+    }
+
+    /// Adds the numbers of messages that are not settled.
+    pub(crate) fn observe(&self, into: &mut QueueStatistics) {
+        self.state.lock().gathering.observe(into);
     }
 
     /// Sends acknowledgements that wait for others at once. Returns once the service has accepted them, or

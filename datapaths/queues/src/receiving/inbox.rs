@@ -93,6 +93,11 @@ impl Inbox {
         self.arrived.notify_waiters();
     }
 
+    /// Returns the number of messages that wait for the application.
+    pub(crate) fn len(&self) -> usize {
+        self.state.lock().messages.len()
+    }
+
     /// Closes the inbox: waiting calls look again. Returns the messages that no call took.
     pub(crate) fn close(&self) -> VecDeque<Buf> {
         let messages = std::mem::take(&mut self.state.lock().messages);

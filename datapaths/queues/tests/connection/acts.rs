@@ -6,8 +6,8 @@ use bertha_chunnels::{
     AtMostOnce, AtMostOnceByPublisher, Batch, Checksum, Compress, Fragment, Nagle, Ordered, ReceiverOrdered,
     Rpc, SequencerOrdered,
 };
-use bertha_core::{Buf, Connection, ErrorKind, Wrap, make_stack};
-use bertha_queues::{MemoryQueue, QueueConnection, Topic};
+use bertha_core::{Buf, Connection, ErrorKind, Statistics, Wrap, make_stack};
+use bertha_queues::{MemoryQueue, QueueConnection, QueueStatistics, Topic};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -241,4 +241,29 @@ async fn a_layer_that_forgets_receipts_refuses_them_and_names_the_ways_out() {
         ReceiverOrdered::new(),
         SequencerOrdered::new(),
     );
+}
+
+fn told(connection: &QueueConnection<MemoryQueue>) -> QueueStatistics {
+    let mut statistics = Statistics::default();
+    connection.observe(&mut statistics);
+    *statistics.get().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_that_are_held_done_and_dropped_are_told() {
+    let service = MemoryQueue::new();
+    let [publisher, receiver] = ends(&service).await;
+    publisher.send_batch((0..4).map(buf)).await.unwrap();
+    assert_eq!((told(&publisher).calls.published, told(&publisher).held_messages), (4, 0));
+    let mut messages = Vec::new();
+    while messages.len() < 4 {
+        receiver.recv_batch(&mut messages, 4).await.unwrap();
+    }
+    assert_eq!(told(&receiver).held_messages, 4);
+    messages.pop().unwrap().done();
+    drop(messages.pop());
+    let now = told(&receiver);
+    assert_eq!((now.held_messages, now.dropped, now.to_give_back), (2, 1, 1), "{now:?}");
+    receiver.drain().await.unwrap();
+    assert_eq!((told(&receiver).to_acknowledge, told(&receiver).calls.acknowledge), (0, 1));
 }

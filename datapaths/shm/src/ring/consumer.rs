@@ -45,6 +45,26 @@ impl Consumer {
         ring.at(self.position).load(Ordering::Relaxed) != 0
     }
 
+    /// Returns the number of messages that wait, at most `most`, and of their bytes, headers included. The
+    /// messages behind a header that breaks the rules are not counted.
+    pub fn waiting<W: Word>(&self, ring: Ring<'_, W>, most: u64) -> (u64, u64) {
+        let (mut messages, mut words) = (0, 0);
+        while messages < most
+            && words < ring.capacity()
+            && let Some(len) = ring.at(self.position + words).load(Ordering::Acquire).checked_sub(1)
+            && len <= self.longest
+        {
+            messages += 1;
+            words += 1 + len.div_ceil(8);
+        }
+        (messages, 8 * words)
+    }
+
+    /// Returns true if the consumer has announced that it sleeps.
+    pub fn is_asleep<W: Word>(ring: Ring<'_, W>) -> bool {
+        ring.asleep.load(Ordering::Relaxed) != 0
+    }
+
     /// Releases the words that were read, once they are an eighth of the ring; with `at_once`, any number of
     /// words. Returns true if the producer has to be woken.
     ///

@@ -66,6 +66,18 @@ impl Producer {
         W::fence();
     }
 
+    /// Returns true if the producer has announced that it waits for room.
+    pub fn is_waiting<W: Word>(ring: Ring<'_, W>) -> bool {
+        ring.wants_room.load(Ordering::Relaxed) != 0
+    }
+
+    /// Returns the number of bytes that the consumer has not released, headers included.
+    pub fn filled<W: Word>(&self, ring: Ring<'_, W>) -> u64 {
+        let released = ring.released.load(Ordering::Relaxed);
+        // The consumer may lie about its progress.
+        8 * self.position.saturating_sub(released).min(ring.capacity())
+    }
+
     /// Announces that no more messages come.
     pub fn end<W: Word>(ring: Ring<'_, W>) {
         ring.ended.store(1, Ordering::Release);

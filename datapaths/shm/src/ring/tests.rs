@@ -123,6 +123,32 @@ fn a_message_is_there_from_its_publication_until_it_is_read() {
 }
 
 #[test]
+fn messages_and_bytes_in_the_ring_are_counted_whatever_a_peer_writes() {
+    let memory = memory(layout());
+    let ring = layout().ring(&memory, Direction::FromClient);
+    let (mut sender, mut receiver) = (Producer::default(), Consumer::new(504));
+    assert_eq!((sender.filled(ring), receiver.waiting(ring, 9)), (0, (0, 0)));
+    for len in [0, 1, 8, 9] {
+        assert!(sender.push(ring, &message(1, len)).unwrap());
+    }
+    assert_eq!(receiver.waiting(ring, 9), (0, 0), "they are not published");
+    assert!(!sender.publish(ring));
+    assert_eq!((sender.filled(ring), receiver.waiting(ring, 9)), (64, (4, 64)));
+    assert_eq!(receiver.waiting(ring, 2), (2, 24));
+    receiver.pop(ring).unwrap().unwrap();
+    assert_eq!((sender.filled(ring), receiver.waiting(ring, 9)), (64, (3, 56)));
+    assert!(!receiver.release(ring, true));
+    assert_eq!(sender.filled(ring), 56);
+    // Positions that cannot be, and a ring whose headers have no end.
+    ring.released.store(u64::MAX, Ordering::Relaxed);
+    assert_eq!(sender.filled(ring), 0);
+    ring.data.iter().for_each(|word| word.store(1, Ordering::Relaxed));
+    assert_eq!(receiver.waiting(ring, u64::MAX), (512, 4096));
+    ring.data.iter().for_each(|word| word.store(u64::MAX, Ordering::Relaxed));
+    assert_eq!(receiver.waiting(ring, u64::MAX), (0, 0));
+}
+
+#[test]
 fn words_are_released_by_eighths_of_the_ring_or_at_once() {
     let memory = memory(layout());
     let ring = layout().ring(&memory, Direction::FromClient);

@@ -6,5 +6,6 @@ mod hostile;
 mod hostile_process;
 mod kills;
 mod offers;
+mod statistics;
 mod traces;
 mod wakes;

@@ -257,3 +257,20 @@ fn a_request_and_a_response_that_are_too_large_are_refused() {
         assert_eq!((failure.kind(), failure.may_have_run()), (FailureKind::TooLarge, false));
     });
 }
+
+#[test]
+fn calls_are_told_by_their_state() {
+    with_server(MANY, 2, async |scene| {
+        let told = || scene.client.caller().statistics();
+        let calls =
+            (0..3_u64).map(|number| async move { scene.client.call::<u64, u64>(DOUBLE, &number).await });
+        let mut calls = Box::pin(join_all(calls));
+        assert!(futures_util::FutureExt::now_or_never(&mut calls).is_none());
+        let now = told();
+        assert_eq!((now.under_way, now.waiting, now.limit, now.ended), (2, 1, 2, 0), "{now:?}");
+        assert!(calls.await.iter().all(Result::is_ok));
+        scene.client.call::<u64, u64>(FAIL, &1).await.unwrap_err();
+        let now = told();
+        assert_eq!((now.under_way, now.waiting, now.ended, now.failed), (0, 0, 4, 1), "{now:?}");
+    });
+}
