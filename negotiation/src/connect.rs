@@ -267,7 +267,8 @@ where
     };
     setup.done();
     current_agreement.note(notes.take());
-    tracing::debug!(agreement = %current_agreement.get(), "connected");
+    let peer = connection.base().peer_addr();
+    tracing::debug!(target: "bertha::negotiation", agreement = %current_agreement.get(), %peer, "connected");
     Ok(Negotiated::new(connection, current_agreement, session, dropped))
 }
 

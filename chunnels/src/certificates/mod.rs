@@ -19,6 +19,7 @@ pub(crate) mod binding;
 mod certificate;
 mod date;
 mod der;
+mod expiry;
 mod identity;
 pub(crate) mod noted;
 mod pem;

@@ -88,3 +88,6 @@ mod tests;
 
 pub use chunnel::Fragment;
 pub use connection::FragmentConnection;
+
+/// The target of the events for `tracing`.
+const TARGET: &str = "bertha::fragment";

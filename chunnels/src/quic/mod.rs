@@ -86,3 +86,6 @@ mod tls;
 
 pub use chunnel::Quic;
 pub use connection::QuicConnection;
+
+/// The target of the events for `tracing`.
+const TARGET: &str = "bertha::quic";
