@@ -49,7 +49,7 @@
 //! # Where to read on
 //!
 //! * The guides: [composing](guide::composing) stacks, [errors](guide::errors) and the reactions to them,
-//!   [names](guide::names), [choosing a datapath](guide::datapaths), `guide::security` (with the features
+//!   [observing](guide::observing) connections, [names](guide::names), [choosing a datapath](guide::datapaths), `guide::security` (with the features
 //!   `tls` and `noise`); writing a [Chunnel](guide::chunnel), a [datapath](guide::datapath), a
 //!   [pass](guide::pass).
 //! * The methods of a stack: [`Negotiate`], [`Rendezvous`] and, without negotiation, [`Wrap`]. The promises

@@ -66,7 +66,7 @@ impl Expiry {
             target: TARGET,
             certificate = Certificate::parse(first).map(tracing::field::display),
             end = %Date(UnixTime::since_unix_epoch(self.end)),
-            "this end's certificate, or a certificate behind it, expires soon: renew it, and call TlsIdentity::reload"
+            "this end's certificate, or a certificate behind it, expires soon or has expired: renew it, and call TlsIdentity::reload"
         );
     }
 }
