@@ -7,7 +7,8 @@ use crate::link::{LinkConnector, establish};
 use crate::{Agreement, Early, EarlyCache, Negotiated, Reconnecting, Runs, Settings, span};
 use bertha_core::backoff::Backoff;
 use bertha_core::{
-    BoxFuture, ConnectContext, Connection, Describe, Destination, Error, NotePlace, Picks, Resolver, Role,
+    Base, BoxFuture, ConnectContext, Connection, Describe, Destination, Error, NotePlace, Picks, Resolver,
+    Role,
 };
 use std::fmt;
 use std::sync::Arc;
