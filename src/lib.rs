@@ -51,7 +51,7 @@
 //! # Where to read on
 //!
 //! * The guides: `guide::cookbook`, whole programs (with the features `tls`, `quic`, `tower` and `queue`), [composing](guide::composing) stacks,
-//!   [errors](guide::errors) and the reactions to them, [names](guide::names), [choosing a
+//!   [errors](guide::errors) and the reactions to them, [observing](guide::observing) connections, [names](guide::names), [choosing a
 //!   datapath](guide::datapaths), `guide::security` (with the features `tls` and `noise`); writing a
 //!   [Chunnel](guide::chunnel), a [datapath](guide::datapath), a [pass](guide::pass).
 //! * The methods of a stack: [`Negotiate`], [`Rendezvous`] and, without negotiation, [`Wrap`]. The promises

@@ -7,7 +7,8 @@ use crate::link::{LinkConnector, establish};
 use crate::{Agreement, Early, EarlyCache, Negotiated, Reconnecting, Runs, Settings, span};
 use bertha_core::backoff::Backoff;
 use bertha_core::{
-    BoxFuture, ConnectContext, Connection, Describe, Destination, Error, NotePlace, Picks, Resolver, Role,
+    Base, BoxFuture, ConnectContext, Connection, Describe, Destination, Error, NotePlace, Picks, Resolver,
+    Role,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -267,7 +268,8 @@ where
     };
     setup.done();
     current_agreement.note(notes.take());
-    tracing::debug!(agreement = %current_agreement.get(), "connected");
+    let peer = connection.base().peer_addr();
+    tracing::debug!(target: "bertha::negotiation", agreement = %current_agreement.get(), %peer, "connected");
     Ok(Negotiated::new(connection, current_agreement, session, dropped))
 }
 

@@ -95,7 +95,7 @@ where
     let requirements = Requirements::new(settings.floor, listener.properties().unwrap_or(Properties::STREAM));
     check_possible(&nodes, requirements)?;
     let (to_listener, from_links) = mpsc::channel(FROM_LINKS);
-    tracing::debug!(stack = %stack.explain(), addr = %listener.local_addr(), "listening");
+    tracing::debug!(target: "bertha::negotiation", stack = %stack.explain(), addr = %listener.local_addr(), "listening");
     let server = Arc::new(Server::new(stack, nodes, datapath, listener, settings, to_listener));
     let observed: Arc<dyn Observed> = server.clone();
     observing::listening(|| server.listener.local_addr(), Arc::downgrade(&observed));

@@ -14,7 +14,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub(crate) fn or_lost<T>(moved: Result<T, Error>) -> Result<Option<T>, Error> {
     match moved {
         Err(error) if is_shortage(&error) => {
-            tracing::debug!(%error, "a message of a handshake is lost");
+            tracing::debug!(target: "bertha::negotiation", %error, "a message of a handshake is lost");
             Ok(None)
         }
         other => other.map(Some),
@@ -33,7 +33,7 @@ impl Losses {
     pub(crate) fn or_lost<T>(&mut self, moved: Result<T, Error>) -> Result<Option<T>, Error> {
         match moved {
             Err(error) if is_shortage(&error) => {
-                tracing::debug!(%error, "a message of a handshake is lost");
+                tracing::debug!(target: "bertha::negotiation", %error, "a message of a handshake is lost");
                 self.count += 1;
                 self.last = Some(error);
                 Ok(None)

@@ -49,6 +49,9 @@ pub(crate) fn changing(cause: &Span) -> Span {
 
 /// Tells what has come of it.
 pub(crate) fn ended(span: &Span, outcome: Result<Arc<Agreement>, &Error>) {
+    if let Err(error) = &outcome {
+        tracing::debug!(target: "bertha::negotiation", parent: span, %error, "nothing was agreed");
+    }
     if span.is_disabled() {
         return;
     }

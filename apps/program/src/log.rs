@@ -7,7 +7,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 /// Writes the program's log to stderr from now on: warnings and errors, or the levels that the environment
-/// variable `RUST_LOG` names, such as `debug` or `bertha_negotiation=trace,warn`. A value that can't be read is told, and changes nothing.
+/// variable `RUST_LOG` names, such as `debug` or `bertha::negotiation=trace,warn`. A value that can't be read is told, and changes nothing.
 ///
 /// # Panics
 /// Panics if the program has a log already.
@@ -23,7 +23,7 @@ pub(crate) fn to_stderr() {
         tracing::warn!(
             RUST_LOG = wanted,
             reason,
-            "the levels of the log are not set; an example is `bertha_negotiation=trace,warn`"
+            "the levels of the log are not set; an example is `bertha::negotiation=trace,warn`"
         );
     }
 }
@@ -57,8 +57,8 @@ mod tests {
 
     #[test]
     fn levels_are_named_for_all_or_for_a_target() {
-        let (levels, _) = levels("bertha_negotiation=trace,info");
-        assert!(levels.would_enable("bertha_negotiation::link", &Level::TRACE));
+        let (levels, _) = levels("bertha::negotiation=trace,info");
+        assert!(levels.would_enable("bertha::negotiation", &Level::TRACE));
         assert!(
             levels.would_enable("a_crate", &Level::INFO) && !levels.would_enable("a_crate", &Level::DEBUG)
         );

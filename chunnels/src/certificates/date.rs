@@ -34,10 +34,33 @@ fn civil(days: u64) -> (u64, u64, u64) {
     (era * 400 + year + is_next_year, month, day)
 }
 
+/// Returns the seconds from 1970 to a moment of the Gregorian calendar: a year, and month, day, hour, minute and
+/// second. Returns `None` before 1970.
+pub(super) fn seconds(year: u64, [month, day, hour, minute, second]: [u64; 5]) -> Option<u64> {
+    // Works as `civil`, in the other direction.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year.checked_sub(1)?, month + 9) };
+    let leap_days = year / 4 - year / 100 + year / 400;
+    let days = 365 * year + leap_days + (153 * month + 2) / 5 + day.checked_sub(1)?;
+    Some(days.checked_sub(719_468)? * DAY + hour * 3_600 + minute * 60 + second)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    #[test]
+    fn a_moment_has_its_seconds() {
+        assert_eq!(seconds(1970, [1, 1, 0, 0, 0]), Some(0));
+        assert_eq!(seconds(2000, [2, 29, 0, 0, 0]), Some(951_782_400));
+        assert_eq!(seconds(2026, [11, 22, 18, 37, 22]), Some(1_795_372_642));
+        assert_eq!(seconds(2100, [3, 1, 0, 0, 0]), Some(4_107_542_400));
+        assert_eq!(seconds(1969, [12, 31, 23, 59, 59]), None);
+        for day in 0..60_000 {
+            let (year, month, of_month) = civil(day);
+            assert_eq!(seconds(year, [month, of_month, 0, 0, 0]), Some(day * DAY));
+        }
+    }
 
     #[test]
     fn days_that_are_known() {

@@ -1,5 +1,6 @@
 //! The identity of this end.
 
+use super::expiry::Expiry;
 use super::pem::{self, read};
 use super::{invalid, provider};
 use bertha_core::{Error, ErrorKind};
@@ -7,7 +8,7 @@ use parking_lot::RwLock;
 #[cfg(feature = "quic")]
 use ring::hkdf::{HKDF_SHA256, Prk, Salt};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, UnixTime};
 use rustls::sign::CertifiedKey;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -34,6 +35,8 @@ struct IdentityShared {
 /// The part of an identity that a reload replaces.
 struct Current {
     key: Arc<CertifiedKey>,
+    /// The expiry of the certificates; `None` for a raw key.
+    expiry: Option<Expiry>,
     /// A secret from which further keys are derived (RFC 5869).
     #[cfg(feature = "quic")]
     secret: Prk,
@@ -45,6 +48,7 @@ impl Current {
         #[cfg(not(feature = "quic"))]
         let _ = private;
         Self {
+            expiry: Expiry::of(&key.cert),
             key: Arc::new(key),
             #[cfg(feature = "quic")]
             secret: Salt::new(HKDF_SHA256, b"bertha identity").extract(private),
@@ -121,6 +125,12 @@ impl TlsIdentity {
     #[cfg(feature = "quic")]
     pub(super) fn secret(&self) -> Prk {
         self.shared.current.read().secret.clone()
+    }
+
+    /// Warns if the certificates expire soon, once per certificate and process.
+    pub(super) fn warn_of_expiry(&self) {
+        let current = self.shared.current.read();
+        current.expiry.iter().for_each(|expiry| expiry.warn(&current.key.cert, UnixTime::now()));
     }
 
     pub(super) fn is_raw(&self) -> bool {

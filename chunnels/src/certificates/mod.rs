@@ -20,6 +20,7 @@ mod certificate;
 mod date;
 mod der;
 mod description;
+mod expiry;
 mod identity;
 pub(crate) mod noted;
 mod pem;

@@ -140,7 +140,9 @@ impl Side {
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if the configuration can't be used.
     pub(crate) fn config(&self) -> Result<Config, Error> {
-        Ok(self.built()?.config)
+        let config = self.built()?.config;
+        self.shared.identity.iter().for_each(TlsIdentity::warn_of_expiry);
+        Ok(config)
     }
 
     /// Checks the proof that the other end gave in an earlier connection whose session was resumed, since

@@ -2,9 +2,10 @@
 //! order is their order in time.
 
 use super::certificate::Certificate;
-use super::date::Date;
+use super::date::{Date, seconds};
 use super::der::next;
 use rustls::pki_types::{CertificateDer, UnixTime};
+use std::time::Duration;
 
 /// A moment as `YYYYMMDDHHMMSS`.
 type Moment = [u8; 14];
@@ -37,6 +38,20 @@ impl Validity {
         Self { from: self.from.max(other.from), to: self.to.min(other.to) }
     }
 
+    /// Returns the first and the last moment, since 1970; `None` if one of them is earlier.
+    pub(super) fn since_epoch(&self) -> Option<[Duration; 2]> {
+        let since = |moment: &Moment| {
+            let number = |digits: &[u8]| std::str::from_utf8(digits).ok()?.parse().ok();
+            let year: u64 = number(&moment[..4])?;
+            let mut rest = [0; 5];
+            for (number_of, digits) in rest.iter_mut().zip(moment[4..].chunks_exact(2)) {
+                *number_of = number(digits)?;
+            }
+            seconds(year, rest).map(Duration::from_secs)
+        };
+        Some([since(&self.from)?, since(&self.to)?])
+    }
+
     pub(super) fn contains(&self, now: UnixTime) -> bool {
         let now: Vec<u8> = Date(now).to_string().bytes().filter(u8::is_ascii_digit).collect();
         self.from[..] <= now[..] && now[..] <= self.to[..]
@@ -58,7 +73,6 @@ fn moment(tag: u8, text: &[u8]) -> Option<Moment> {
 mod tests {
     use super::*;
     use rcgen::{CertificateParams, KeyPair, date_time_ymd};
-    use std::time::Duration;
 
     fn at(seconds: u64) -> UnixTime {
         UnixTime::since_unix_epoch(Duration::from_secs(seconds))

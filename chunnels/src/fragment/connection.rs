@@ -1,5 +1,6 @@
 //! The connection that fragments and reassembles.
 
+use super::TARGET;
 use super::assembly::{Assembly, SharedBudget};
 use super::discovery::{self, Discovery};
 use super::piece::{self, Arrived, MIN_PIECE, PIECE_HEADER, WHOLE};
@@ -76,7 +77,7 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         let next = AtomicU32::new(lower.runtime().random() as u32);
         let discovery = (discovers_path && !lower.properties().reliable).then(|| {
             let max = inner.mtu().min(piece + PIECE_HEADER + below);
-            Arc::new(Discovery::new(max, below, lower.runtime()))
+            Arc::new(Discovery::new(max, below, lower.peer_addr(), lower.runtime()))
         });
         let probing = discovery.clone().map(|discovery| discovery::run(discovery, inner.clone()));
         let _task = probing.map(|probing| lower.runtime().spawn(probing));
@@ -212,7 +213,7 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
             && let Ok(ack) = piece::probe_ack(number as u32, self.below)
             && let Err(error) = self.inner.send(ack).await
         {
-            tracing::debug!(%error, "a probe of the path was not acknowledged");
+            tracing::debug!(target: TARGET, peer = %self.inner.base().peer_addr(), %error, "a probe of the path was not acknowledged");
         }
     }
 

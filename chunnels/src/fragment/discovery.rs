@@ -1,8 +1,8 @@
 //! The task that discovers the MTU of the path.
 
 use super::path::{FLOOR, Path, Probe};
-use super::piece;
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
+use super::{TARGET, piece};
+use bertha_core::{Addr, Base, Buf, Connection, Error, ErrorKind, Runtime};
 use futures_util::future::select;
 use parking_lot::Mutex;
 use std::pin::pin;
@@ -24,6 +24,8 @@ pub(super) struct Discovery {
     /// The size of the headers of the layers below, in bytes.
     below: usize,
     start: Instant,
+    /// The peer's address when the connection began, for events.
+    peer: Addr,
     /// Notified when a probe was acknowledged.
     acked: Notify,
 }
@@ -38,12 +40,12 @@ impl Drop for Receiving<'_> {
 }
 
 impl Discovery {
-    pub(super) fn new(max: usize, below: usize, runtime: &impl Runtime) -> Self {
+    pub(super) fn new(max: usize, below: usize, peer: Addr, runtime: &impl Runtime) -> Self {
         let path = Path::new(max, runtime.random() as u32);
         let (is_used, receivers) = Default::default();
         let size = AtomicUsize::new(path.size());
         let start = runtime.now();
-        Self { path: Mutex::new(path), size, is_used, receivers, below, start, acked: Notify::new() }
+        Self { path: Mutex::new(path), size, is_used, receivers, below, start, peer, acked: Notify::new() }
     }
 
     /// Returns the largest message to send, in bytes, with the headers of the layers below.
@@ -75,9 +77,25 @@ impl Discovery {
 
     fn update<T>(&self, update: impl FnOnce(&mut Path) -> T) -> T {
         let mut path = self.path.lock();
+        let before = path.size();
         let result = update(&mut path);
-        self.size.store(path.size(), Relaxed);
+        let size = path.size();
+        self.size.store(size, Relaxed);
+        drop(path);
+        if size != before {
+            self.tell(before, size);
+        }
         result
+    }
+
+    /// Tells that the size has changed.
+    #[cold]
+    fn tell(&self, before: usize, size: usize) {
+        let what = match size > before {
+            true => "the path carries larger messages",
+            false => "the path loses messages of the size in use, so they become shorter",
+        };
+        tracing::debug!(target: TARGET, peer = %self.peer, before, size, "{what}");
     }
 
     /// Sends a probe. Returns true if the connection below is still open.
@@ -138,7 +156,7 @@ mod tests {
         let mut sim = Sim::new(1);
         let runtime = sim.runtime();
         let (here, there) = pair(sim.runtime());
-        let discovery = Arc::new(Discovery::new(max, 10, &runtime));
+        let discovery = Arc::new(Discovery::new(max, 10, Addr::Unnamed, &runtime));
         let mut probes = Vec::new();
         sim.run(async {
             let _receiving = is_receiving.then(|| discovery.on_recv());
@@ -181,7 +199,7 @@ mod tests {
     #[test]
     fn a_message_larger_than_the_floor_uses_the_size() {
         let sim = Sim::new(1);
-        let discovery = Discovery::new(1_400, 0, &sim.runtime());
+        let discovery = Discovery::new(1_400, 0, Addr::Unnamed, &sim.runtime());
         discovery.on_send(FLOOR);
         assert!(!discovery.is_used.load(Relaxed));
         discovery.on_send(FLOOR + 1);
@@ -194,7 +212,7 @@ mod tests {
         let runtime = sim.runtime();
         let (here, there) = pair(sim.runtime());
         drop(there);
-        let discovery = Arc::new(Discovery::new(1_400, 0, &runtime));
+        let discovery = Arc::new(Discovery::new(1_400, 0, Addr::Unnamed, &runtime));
         sim.run(run(discovery, Arc::new(here)));
     }
 }

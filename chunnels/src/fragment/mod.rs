@@ -90,3 +90,6 @@ mod tests;
 pub use chunnel::Fragment;
 pub use connection::FragmentConnection;
 pub use statistics::FragmentStatistics;
+
+/// The target of the events for `tracing`.
+const TARGET: &str = "bertha::fragment";

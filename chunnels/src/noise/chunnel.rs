@@ -1,7 +1,7 @@
 //! The Chunnel itself.
 
 use super::configuration::{Configuration, Keys, Pattern, Side};
-use super::{NoiseConnection, NoiseKey, exchange};
+use super::{NoiseConnection, NoiseKey, TARGET, exchange};
 use bertha_core::guarantee::{PeerIdentified, Set};
 use bertha_core::{Base, Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 use std::fmt;
@@ -89,7 +89,12 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Noise {
             Side::Initiator => exchange::initiate(&inner, below, &self.configuration, transcript).await,
             Side::Responder => exchange::respond(&inner, below, &self.configuration, transcript).await,
         };
-        let established = established.map_err(|error| error.at("Noise"))?;
+        let peer = inner.base().peer_addr();
+        let established = established.map_err(|error| {
+            tracing::debug!(target: TARGET, %peer, %error, "the handshake failed");
+            error.at("Noise")
+        })?;
+        tracing::debug!(target: TARGET, %peer, "the handshake is done");
         context.secured(established.session.secured());
         let forged = context.counts_drops("Noise", "forged or damaged");
         let repeated = context.counts_drops("Noise", "repeated or late");

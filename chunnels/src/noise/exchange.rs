@@ -1,5 +1,6 @@
 //! The handshake over a connection that loses, repeats and reorders its messages.
 
+use super::TARGET;
 use super::configuration::Configuration;
 use super::handshake::{Answer, First, HandshakeRequest, Initiator, Responder};
 use super::primitives::Ephemeral;
@@ -89,6 +90,8 @@ pub(super) async fn respond<C: Connection<Data = Buf>>(
                 send(inner, below, &response).await?;
             }
             Some(HandshakeRequest::Refuse(reason)) => {
+                let peer = inner.base().peer_addr();
+                tracing::debug!(target: TARGET, %peer, ?reason, "an initiation is not accepted");
                 limit.doubt(reason, runtime.now());
                 send(inner, below, &wire::refusal(reason)).await?;
             }
@@ -153,7 +156,7 @@ async fn recv<C: Connection<Data = Buf>>(inner: &C, deadline: Instant) -> Result
     let waiting = pin!(inner.base().runtime().sleep_until(deadline));
     match select(pin!(inner.recv()), waiting).await {
         Either::Left((Err(error), waiting)) if passes(&error) => {
-            tracing::debug!(%error, "nothing can be received for a moment");
+            tracing::debug!(target: TARGET, peer = %inner.base().peer_addr(), %error, "nothing can be received for a moment");
             let pause = pin!(inner.base().runtime().sleep_until(inner.base().runtime().now() + PAUSE));
             select(pause, waiting).await;
             Ok(None)
@@ -176,7 +179,7 @@ where
 {
     match inner.send(Buf::copy_of(message, below)?).await {
         Err(error) if passes(&error) => {
-            tracing::debug!(%error, "a message of the handshake was not sent");
+            tracing::debug!(target: TARGET, peer = %inner.base().peer_addr(), %error, "a message of the handshake was not sent");
             Ok(())
         }
         sent => sent,

@@ -81,3 +81,6 @@ pub mod wire;
 pub use chunnel::Noise;
 pub use connection::NoiseConnection;
 pub use key::NoiseKey;
+
+/// The target of the events for `tracing`.
+const TARGET: &str = "bertha::noise";

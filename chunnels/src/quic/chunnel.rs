@@ -2,12 +2,12 @@
 
 use super::live::Live;
 use super::settings::QuicSettings;
-use super::{QuicConnection, start};
+use super::{QuicConnection, TARGET, start};
 use crate::certificates::side::Side;
 use crate::certificates::{TlsIdentity, Trust};
 use crate::congestion::Algorithm;
 use bertha_core::guarantee::{PeerIdentified, Set};
-use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity, Roaming};
+use bertha_core::{Base, Buf, Carries, Chunnel, ConnectContext, Error, Identity, Roaming};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -114,9 +114,11 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Quic {
         inner: Inner,
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        start::start(&self.side, &self.settings, &self.live, inner, context)
-            .await
-            .map_err(|error| error.at("Quic"))
+        let peer = inner.base().peer_addr();
+        start::start(&self.side, &self.settings, &self.live, inner, context).await.map_err(|error| {
+            tracing::debug!(target: TARGET, %peer, %error, "the handshake failed");
+            error.at("Quic")
+        })
     }
 
     fn roaming<'a>(&'a self, into: &mut Vec<&'a dyn Roaming>) {

@@ -1,11 +1,12 @@
 //! The connection as the layer above sees it.
 
+use super::TARGET;
 use super::agreement::Agreed;
 use super::frame::LARGEST;
 use super::runtime::Tasks;
 use super::socket::Socket;
 use super::stream::{self, DONE, DROPPED, Outgoing, Phase, QUEUE, StreamShared};
-use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind};
+use bertha_core::{Addr, Base, Buf, Connection, DropCounter, Error, ErrorKind};
 use futures_util::future::{Either, select};
 use std::fmt;
 use std::pin::pin;
@@ -63,6 +64,7 @@ impl<Inner: Connection<Data = Buf>> QuicConnection<Inner> {
         let (ended, reader, quic, below) = (shared.clone(), shared.clone(), connection, socket.clone());
         let reading = async move {
             stream::read(&reader, &quic, receives, read).await;
+            tell_end(&quic, &below.inner().base().peer_addr());
             part(&reader, &quic, &below).await;
         };
         tasks.spawn_watched(base.runtime(), reading, move || ended.on_reader_end());
@@ -194,10 +196,30 @@ impl<Inner: Connection<Data = Buf>> Drop for QuicConnection<Inner> {
             return;
         }
         if !self.shared.has_peer_closed() {
+            tell_end(&self.shared.connection, &self.base().peer_addr());
             return self.shared.connection.close(DROPPED, b"dropped");
         }
         self.shared.leave(Box::new((self.endpoint.clone(), self.tasks.clone())));
     }
+}
+
+/// Tells the end of the connection, or of what the peer sends, with the statistics of its path.
+#[cold]
+fn tell_end(connection: &quinn::Connection, peer: &Addr) {
+    let path = connection.stats().path;
+    tracing::debug!(
+        target: TARGET,
+        %peer,
+        reason = connection.close_reason().map(tracing::field::display),
+        sent = path.sent_packets,
+        lost = path.lost_packets,
+        congestion_events = path.congestion_events,
+        window = path.cwnd,
+        rtt = ?path.rtt,
+        mtu = path.current_mtu,
+        black_holes = path.black_holes_detected,
+        "the connection ends"
+    );
 }
 
 /// Closes an end that was dropped behind the peer's close. Returns at once if it was closed.

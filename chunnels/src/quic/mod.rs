@@ -88,3 +88,6 @@ mod tls;
 pub use chunnel::Quic;
 pub use connection::QuicConnection;
 pub use statistics::QuicStatistics;
+
+/// The target of the events for `tracing`.
+const TARGET: &str = "bertha::quic";

@@ -1,5 +1,6 @@
 //! A path to the peer: a connection below, and the packets that wait for it.
 
+use super::TARGET;
 use bertha_core::{Base, Buf, Connection, DropCounter, Error, Runtime, debug_fields};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -76,7 +77,7 @@ impl<Inner: Connection<Data = Buf>> Path<Inner> {
                 Ok(()) => {}
                 // The packets are lost, and repeated by QUIC.
                 Err(error) if !error.ends_connection() => {
-                    tracing::debug!(%error, "packets were not sent");
+                    tracing::debug!(target: TARGET, peer = %self.inner.base().peer_addr(), %error, "packets were not sent");
                     not_sent.add(1);
                     self.pause().await;
                 }

@@ -4,6 +4,7 @@
 //! moves them between the queues and the connection. A client whose address has changed makes further [paths](Path) to itself,
 //! each with an address that stands for it in `quinn`, which decides on the path to use.
 
+use super::TARGET;
 use super::path::{Outgoing, Path, QUEUE, SEGMENTS};
 use super::runtime::Tasks;
 use crate::task_end::runtime_ended;
@@ -149,6 +150,7 @@ impl<Inner: Connection<Data = Buf>> Socket<Inner> {
         let receiving = pin!(self.receive(path));
         let (Either::Left((error, _)) | Either::Right((error, _))) = select(sending, receiving).await;
         path.end();
+        tracing::debug!(target: TARGET, peer = %path.inner.base().peer_addr(), %error, "a path has ended");
         // A path that has gone silent leaves the connection to the others.
         if matches!(error.kind(), ErrorKind::Closed | ErrorKind::Reset) || self.have_all_ended() {
             self.on_end(&error);
@@ -237,6 +239,8 @@ impl<Inner: Connection<Data = Buf>> TakesPaths for Socket<Inner> {
         let path = Arc::new(Path::new(*inner, number + offset));
         further.push(path.clone());
         drop(further);
+        let [peer, before] = [&path.inner, self.inner()].map(|inner| inner.base().peer_addr());
+        tracing::debug!(target: TARGET, %peer, %before, "the client sends from another address");
         let runtime = path.inner.base().runtime().clone();
         let ended = (self.clone(), path.clone());
         let running = async move { self.run_path(&path).await };

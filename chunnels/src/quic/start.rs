@@ -1,6 +1,5 @@
 //! The set-up of a connection.
 
-use super::QuicConnection;
 use super::agreement::{Failed, agree};
 use super::ids::{IdKeys, Ids};
 use super::live::Live;
@@ -9,6 +8,7 @@ use super::settings::QuicSettings;
 use super::socket::{PEER, Socket, TakesPaths};
 use super::stream::failure;
 use super::tls::{ForConnection, Reason};
+use super::{QuicConnection, TARGET};
 use crate::certificates::side::Side;
 use crate::congestion::ForQuinn;
 use bertha_core::{Base, Buf, ConnectContext, Connection, Error, ErrorKind, Role, Runtime};
@@ -115,6 +115,9 @@ where
     match connected {
         Ok((connection, agreed)) => {
             context.secured(agreed.secured.clone());
+            let path = connection.stats().path;
+            let peer = socket.inner().base().peer_addr();
+            tracing::debug!(target: TARGET, %peer, mtu = path.current_mtu, rtt = ?path.rtt, "the handshake is done");
             let connection = QuicConnection::new(socket, endpoint, connection, agreed, tasks, after_end);
             context.observes(connection.observed());
             Ok(connection)

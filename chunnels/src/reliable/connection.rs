@@ -53,6 +53,7 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
         };
         let mut machine = Machine::new(settings, control, check, max, base.runtime().random());
         (machine.damaged, machine.repeated) = (damaged, repeated);
+        machine.peer = base.peer_addr();
         machine.count_after_end(after_end);
         if !base.properties().reliable {
             machine.cut_beyond(SAFE.saturating_sub(below));

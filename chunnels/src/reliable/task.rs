@@ -1,6 +1,7 @@
 //! The task of a connection, which moves packets between the machine and the connection below, and drives the timers.
 
 use super::machine::Machine;
+use super::machine::events::TARGET;
 use bertha_core::statistics::Observed;
 use bertha_core::{Base, Buf, Connection, DropCounter, EcnMarks, Error, Runtime, Statistics};
 use futures_util::future::{Either, select};
@@ -209,7 +210,7 @@ async fn send<Inner: Connection<Data = Buf>>(shared: &ReliableState<Inner>) -> O
             Ok(()) => {}
             // The packets of the burst are lost, and repeated as all lost packets are.
             Err(error) if !error.ends_connection() => {
-                tracing::debug!(%error, "packets were not sent");
+                tracing::debug!(target: TARGET, peer = %shared.inner.base().peer_addr(), %error, "packets were not sent");
                 shared.not_sent.add(1);
                 pause(shared).await;
                 // The burst may have left packets behind, whose notification was taken.

@@ -1,10 +1,10 @@
 //! The Chunnel itself.
 
-use super::{TlsConnection, start};
+use super::{TARGET, TlsConnection, start};
 use crate::certificates::side::Side;
 use crate::certificates::{TlsIdentity, Trust};
 use bertha_core::guarantee::{PeerIdentified, Set};
-use bertha_core::{Chunnel, ConnectContext, Connection, Error, Identity, Octets};
+use bertha_core::{Base, Chunnel, ConnectContext, Connection, Error, Identity, Octets};
 
 /// Carries messages over TLS 1.3. See the [module](crate::tls).
 ///
@@ -71,6 +71,10 @@ impl<Inner: Connection<Data: Octets>> Chunnel<Inner> for Tls {
         inner: Inner,
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        start::start(&self.side, inner, context).await.map_err(|error| error.at("Tls"))
+        let peer = inner.base().peer_addr();
+        start::start(&self.side, inner, context).await.map_err(|error| {
+            tracing::debug!(target: TARGET, %peer, %error, "the handshake failed");
+            error.at("Tls")
+        })
     }
 }

@@ -64,5 +64,8 @@ pub use connection::TlsConnection;
 #[cfg(feature = "rpc")]
 pub(crate) use parts::Parts;
 
+/// The target of the events for `tracing`.
+const TARGET: &str = "bertha::tls";
+
 /// The largest message, in bytes.
 pub const LARGEST: usize = 1 << 20;

@@ -2,7 +2,7 @@
 
 use super::machine::Machine;
 use super::pieces::Pieces;
-use super::{TlsConnection, lingering};
+use super::{TARGET, TlsConnection, lingering};
 use crate::arrived::Arrived;
 use crate::certificates::binding::PROOF;
 use crate::certificates::refusal;
@@ -79,6 +79,8 @@ pub(super) async fn start<Inner: Connection<Data: Octets>>(
         // With a piece, if an empty one, the connection asks the machine for the messages before the end.
         arrived.push_back(Buf::new(0, 0)?);
     }
+    let peer = inner.base().peer_addr();
+    tracing::debug!(target: TARGET, %peer, resumed = machine.is_resumed(), "the handshake is done");
     let lingers = lingering::is_needed(&inner, transcript.is_some());
     Ok(TlsConnection::new(side.clone(), inner, pieces, machine, arrived, lingers))
 }

@@ -46,7 +46,7 @@ where
     /// Returns the agreement of an answer.
     pub(super) fn agreement(&self, answer: Answer, session: Arc<Session>, zero_rtt: ZeroRtt) -> Agreement {
         let agreement = Agreement::new(Role::Client, &self.nodes, answer, session).with(Some(zero_rtt));
-        tracing::debug!(%agreement, "connected");
+        tracing::debug!(target: "bertha::negotiation", %agreement, "connected");
         agreement
     }
 

@@ -53,7 +53,7 @@ impl HappyEyeballs {
         };
         let deadline = runtime.now() + limit;
         let addresses = self.resolved(&name, &runtime, deadline).await?;
-        tracing::debug!(%name, addresses = addresses.len(), "resolved");
+        tracing::debug!(target: "bertha::negotiation", %name, addresses = addresses.len(), "resolved");
         let attempts = attempts(addresses, runtime.now());
         race::race(&runtime, attempts, deadline, |addr| attempt(addr, limit)).await
     }

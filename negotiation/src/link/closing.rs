@@ -33,7 +33,7 @@ impl<C: Connection<Data = Buf>> LinkShared<C> {
     /// If the peer takes no message for the time of all attempts, a task goes on.
     pub(super) async fn close(self: &Arc<Self>) -> Result<(), Error> {
         let unsent = self.pending_answer().map(<[u8]>::to_vec);
-        if self.close_before_answer() || !self.lifecycle.end(End::Closed) {
+        if self.close_before_answer() || !self.end(End::Closed) {
             return Ok(());
         }
         if self.base.base().properties().reliable {

@@ -34,7 +34,7 @@ impl<C: Connection<Data = Buf>> LinkShared<C> {
             Kind::Close if is_ours => self.on_close(&message, tag).await,
             Kind::Reset if is_ours => match ResetMeaning::read(self.session(), &message) {
                 Some(ResetMeaning::AreYouThere) => self.on_are_you_there().await,
-                Some(ResetMeaning::Reset) => _ = self.lifecycle.end(End::Reset),
+                Some(ResetMeaning::Reset) => _ = self.end(End::Reset),
                 None => self.count_dropped(),
             },
             Kind::Retry if is_ours => self.on_retry(&message).await,
@@ -106,7 +106,7 @@ impl<C: Connection<Data = Buf>> LinkShared<C> {
         }
         let Some(replacement) = &self.replacement else { return self.count_dropped() };
         if !self.is_client_there(replacement) && replacement.hand_over(&message, &self.base) {
-            self.lifecycle.end(End::Reset);
+            self.end(End::Reset);
             return;
         }
         self.count_dropped();
@@ -139,9 +139,13 @@ impl<C: Connection<Data = Buf>> LinkShared<C> {
 
     pub(super) fn closed_by_peer(&self, close: Close) {
         match &*close.failure {
-            "" => _ = self.lifecycle.end(End::ClosedByPeer),
-            DROPPED => _ = self.lifecycle.end(End::DroppedByPeer),
-            _ => self.lifecycle.peer_failed(close.failure),
+            "" => _ = self.end(End::ClosedByPeer),
+            DROPPED => _ = self.end(End::DroppedByPeer),
+            _ => {
+                let (peer, failure) = (self.base.base().peer_addr(), &close.failure);
+                tracing::debug!(target: "bertha::negotiation", %peer, %failure, "the peer could not set up its stack");
+                self.lifecycle.peer_failed(close.failure);
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! A link that its server may end in favour of another connection.
 
 use super::{Link, LinkShared};
-use bertha_core::{Buf, Connection};
+use bertha_core::{Base, Buf, Connection};
 use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Waker};
@@ -27,6 +27,8 @@ impl<C: Connection<Data = Buf>> Evictable for LinkShared<C> {
     fn evict(&self, reason: &str) {
         self.further_links().iter().for_each(|link| link.evict(reason));
         self.lifecycle.evicted(reason);
+        let peer = self.base.base().peer_addr();
+        tracing::debug!(target: "bertha::negotiation", %peer, reason, "gave an unused connection up for others");
         let told = pin!(self.send_close(reason.into()));
         let _ = told.poll(&mut Context::from_waker(Waker::noop()));
     }

@@ -198,6 +198,16 @@ impl<C: Connection<Data = Buf>> Link<C> {
 }
 
 impl<C: Connection<Data = Buf>> LinkShared<C> {
+    /// Ends the link, wakes all waiting tasks, and tells the reason. Returns false if the link had ended before.
+    fn end(&self, end: End) -> bool {
+        let is_first = self.lifecycle.end(end);
+        if is_first {
+            let peer = self.base.base().peer_addr();
+            tracing::debug!(target: "bertha::negotiation", %peer, reason = ?end, "a connection ends");
+        }
+        is_first
+    }
+
     /// Makes the state of a link on which nothing is agreed, and which has no messages.
     fn new(base: Arc<C>, id: u64, role: Role, settings: Arc<Settings>, idle_timeout: Duration) -> Self {
         Self {

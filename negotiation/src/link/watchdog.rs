@@ -64,7 +64,7 @@ fn watch<C: Connection<Data = Buf>>(
                     Either::Right(_) => continue,
                 },
                 Verdict::Dead => {
-                    shared.lifecycle.end(End::TimedOut);
+                    shared.end(End::TimedOut);
                     return;
                 }
             };

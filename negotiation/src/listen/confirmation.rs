@@ -75,7 +75,7 @@ where
                 }
             }
         }
-        tracing::debug!(peer = %base.base().peer_addr(), "an offer was not confirmed");
+        tracing::debug!(target: "bertha::negotiation", peer = %base.base().peer_addr(), "an offer was not confirmed");
         self.count_dropped();
         None
     }

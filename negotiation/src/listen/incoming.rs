@@ -206,7 +206,7 @@ where
                 Outcome::Nothing
             }
             Event::Accepted(Err(error)) => {
-                tracing::error!(%error, "the listener has failed");
+                tracing::error!(target: "bertha::negotiation", %error, "the listener has failed");
                 return None;
             }
         })
@@ -236,7 +236,7 @@ where
     fn exhausted(&mut self, error: &Error) {
         let Some(runtime) = &self.runtime else { return };
         let now = runtime.now();
-        tracing::debug!(%error, "accepting pauses");
+        tracing::debug!(target: "bertha::negotiation", %error, "accepting pauses");
         self.server.overload.count(Lack::Exhausted, None, now);
         self.paused_until = Some(now + PAUSE);
         if !self.stages.shed(now, &self.server.overload)

@@ -65,11 +65,11 @@ impl OverloadCount {
             Lack::Exhausted => (&self.exhausted, "could not accept: descriptors or memory are used up"),
         };
         count.fetch_add(1, Ordering::Relaxed);
-        tracing::debug!(peer = peer.map(tracing::field::display), "{what}");
+        tracing::debug!(target: "bertha::negotiation", peer = peer.map(tracing::field::display), "{what}");
         let mut told = self.told.lock();
         if told.is_none_or(|told| now.saturating_duration_since(told) >= PAUSE) {
             *told = Some(now);
-            tracing::warn!(peer = peer.map(tracing::field::display), overload = ?self.get(), "{what}");
+            tracing::warn!(target: "bertha::negotiation", peer = peer.map(tracing::field::display), overload = ?self.get(), "{what}");
         }
     }
 }

@@ -53,7 +53,7 @@ where
         let setup = link.setup();
         if chunnel.adopt(data, Box::new(link)) {
             setup.done();
-            tracing::debug!(peer = %base.base().peer_addr(), "a client goes on at another address");
+            tracing::debug!(target: "bertha::negotiation", peer = %base.base().peer_addr(), "a client goes on at another address");
             return Outcome::Followed;
         }
         setup.withdrawn();

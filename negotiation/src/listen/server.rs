@@ -393,6 +393,8 @@ where
                 Ok(None)
             }
             Decision::Refuse { id, reply, error } => {
+                let peer = base.base().peer_addr();
+                tracing::debug!(target: "bertha::negotiation", %peer, %error, "refused an offer");
                 Box::pin(reply_with(base, &reply)).await;
                 if early_data == EarlyData::Spent {
                     // A late duplicate, which is not reported.
@@ -540,7 +542,7 @@ where
             Ok(connection) => {
                 setup.into_iter().for_each(Setup::done);
                 current_agreement.note(notes.take());
-                tracing::debug!(agreement = %current_agreement.get(), peer = %connection.base().peer_addr(), "accepted");
+                tracing::debug!(target: "bertha::negotiation", agreement = %current_agreement.get(), peer = %connection.base().peer_addr(), "accepted");
                 Ok(Negotiated::new(connection, current_agreement, session, dropped).in_place(place))
             }
             Err(error) => {

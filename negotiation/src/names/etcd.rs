@@ -91,7 +91,7 @@ fn address(entry: &KeyValue) -> Option<Addr> {
     let text = String::from_utf8_lossy(entry.value());
     let parsed = text.trim().parse::<Addr>();
     if let Err(error) = &parsed {
-        tracing::warn!(key = %String::from_utf8_lossy(entry.key()), %error, "skipped an instance");
+        tracing::warn!(target: "bertha::negotiation", key = %String::from_utf8_lossy(entry.key()), %error, "skipped an instance");
     }
     parsed.ok()
 }

@@ -50,7 +50,7 @@ where
         match connect().await {
             Err(error) if left > 0 && may_help(error.kind()) => {
                 let pause = backoff.pause(runtime.random());
-                tracing::debug!(%error, ?pause, "no connection yet");
+                tracing::debug!(target: "bertha::negotiation", %error, ?pause, "no connection yet");
                 runtime.sleep_until(runtime.now() + pause).await;
             }
             connected => return connected,

@@ -330,7 +330,7 @@ impl<C: Connection> Reconnecting<C> {
         }
         state.current = Some(connection.clone());
         state.connections += 1;
-        tracing::debug!(connections = state.connections, "connected again");
+        tracing::debug!(target: "bertha::negotiation", connections = state.connections, "connected again");
         Ok(Numbered { connection, number: state.connections })
     }
 
@@ -353,7 +353,7 @@ impl<C: Connection> Reconnecting<C> {
             return;
         }
         let Some(lost) = state.current.take() else { return };
-        tracing::debug!(%error, number, "the connection was lost");
+        tracing::debug!(target: "bertha::negotiation", %error, number, "the connection was lost");
         let before = state.previous.replace(lost);
         state.ledger.lose(error);
         // The connection is dropped without the lock.

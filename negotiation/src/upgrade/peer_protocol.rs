@@ -134,6 +134,8 @@ where
     }
 
     fn stage(&mut self, epoch: u64) -> Staged<Link<B>, EpochQueue> {
+        let peer = self.fork.shared.base().peer_addr();
+        tracing::debug!(target: "bertha::negotiation", %peer, epoch, "a change of the stack begins");
         let (link, queue) = self.fork.link(epoch);
         self.secured = self.fork.shared.stage_secured(&queue);
         Staged { link, queue }
@@ -169,7 +171,8 @@ where
         if let (Some(before), Some(agreed)) = (shared.agreement(), self.agreement.agreed()) {
             let agreement = before.renewed(&self.stack.nodes(), epoch, agreed.picks.clone());
             let agreement = agreement.noting(self.notes.take());
-            tracing::debug!(%agreement, "changed the stack");
+            let peer = shared.base().peer_addr();
+            tracing::debug!(target: "bertha::negotiation", %peer, epoch, %agreement, "changed the stack");
             shared.agree(agreement);
         }
     }
@@ -199,6 +202,10 @@ where
 
     async fn report(&mut self) {
         while let Some(result) = self.agreement.poll_report() {
+            if let Err(error) = &result {
+                let peer = self.fork.shared.base().peer_addr();
+                tracing::debug!(target: "bertha::negotiation", %peer, %error, "a change of the stack was refused, or failed");
+            }
             if let Some(report) = self.report.take() {
                 let _ = report.send(result);
                 self.cause = Span::none();
@@ -364,7 +371,7 @@ async fn await_rest<C, B: Connection<Data = Buf>>(
             pause = (pause * 2).min(LONGEST_LOOK);
         }
         if waited >= shared.settings().drain_timeout {
-            tracing::debug!(received, sent, "messages before a change of stacks are missing");
+            tracing::debug!(target: "bertha::negotiation", received, sent, "messages before a change of stacks are missing");
             return;
         }
     }

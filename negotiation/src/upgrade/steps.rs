@@ -86,7 +86,7 @@ pub(super) async fn end_sending<C: Connection>(
                 // it.
                 sleep(runtime, limits.ending).await;
             }
-            tracing::warn!(%error, "a stack was not drained before it was changed");
+            tracing::warn!(target: "bertha::negotiation", %error, "a stack was not drained before it was changed");
             if error.ends_connection() {
                 link.messages_lost(&error);
             }

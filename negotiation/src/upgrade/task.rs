@@ -231,6 +231,7 @@ impl<P: UpgradeProtocol> UpgradeTask<P> {
             Done::SendsAreLate(to) => {
                 if self.protocol.handover().sends_are_late(to) {
                     tracing::warn!(
+                        target: "bertha::negotiation",
                         "the other end takes no messages, so receivers change the stack before sends"
                     );
                 }
@@ -264,6 +265,8 @@ impl<P: UpgradeProtocol> UpgradeTask<P> {
             Step::Discard => {
                 self.building = None;
                 if let Some(next) = self.next.take() {
+                    let peer = base.peer_addr();
+                    tracing::debug!(target: "bertha::negotiation", %peer, "a change of the stack was given up");
                     handle.forget(&next.queue);
                     base.release(base.reserved().saturating_sub(next.reserved_before));
                 }

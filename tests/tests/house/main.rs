@@ -8,6 +8,7 @@
 )]
 
 mod edges;
+mod events;
 mod fuzz_corpus;
 mod guide;
 mod module_circles;

@@ -1,5 +1,6 @@
 //! The handling of received packets.
 
+use super::events::TARGET;
 use super::recovery::{Outcome, Sent};
 use super::{Closing, Machine};
 use crate::congestion::Ack;
@@ -24,7 +25,7 @@ impl Machine {
         let Some(header) = wire::decode(&packet, self.check) else {
             self.counters.damaged += 1;
             self.damaged.add(1);
-            tracing::debug!(len = packet.len(), "dropped a damaged packet");
+            tracing::debug!(target: TARGET, peer = %self.peer, len = packet.len(), "dropped a damaged packet");
             return;
         };
         self.counters.packets_received += 1;
@@ -35,7 +36,7 @@ impl Machine {
             return;
         }
         if let Err(fault) = self.handle_header(packet, &header, now) {
-            tracing::debug!(?fault, "the peer broke the protocol");
+            tracing::debug!(target: TARGET, peer = %self.peer, %fault, "the peer broke the protocol");
             self.refuse(fault);
         }
     }
@@ -43,6 +44,9 @@ impl Machine {
     fn handle_header(&mut self, packet: Buf, header: &Header, now: Duration) -> Result<(), Fault> {
         if let Some(grant) = header.grant {
             self.outgoing.on_grant(grant);
+            if self.held_since.is_some() {
+                self.note_granted(now);
+            }
         }
         if let Some(ack) = &header.ack {
             if let Some(marking) = &mut self.marking {
@@ -98,6 +102,7 @@ impl Machine {
     fn handle_ack(&mut self, ack: &Acknowledgement, now: Duration) -> Result<(), Fault> {
         let mut report = Ack::default();
         let mut sent_at = Duration::ZERO;
+        let was_black = self.black_hole.was_found();
         let Self { recovery, outgoing, rate, closing, black_hole, .. } = self;
         let delay = Duration::from_micros(ack.delay_us);
         let any = recovery.on_ack(&ack.ranges, delay, now, |sent, outcome| {
@@ -121,6 +126,9 @@ impl Machine {
                 report.packets_misordered += 1;
             }
         })?;
+        if was_black && !self.black_hole.was_found() {
+            self.tell_large_packets();
+        }
         if any {
             let packets = (report.packets_acked + report.packets_misordered).max(1);
             let mean = sent_at / u32::try_from(packets).unwrap_or(u32::MAX);
@@ -134,6 +142,7 @@ impl Machine {
 
     /// Finds lost packets, and reports them with the acknowledged ones.
     pub(super) fn find_lost(&mut self, mut report: Ack, now: Duration) {
+        let was_black = self.black_hole.is_there(now);
         let Self { recovery, outgoing, incoming, closing, black_hole, .. } = self;
         let is_persistent = recovery.find_lost(now, |sent: &Sent, _| {
             outgoing.on_lost(sent.contents.first, sent.contents.count);
@@ -149,6 +158,9 @@ impl Machine {
             report.lost_pkts_sample += 1;
             report.newest_lost_sent = report.newest_lost_sent.max(Some(sent.at));
         });
+        if !was_black && self.black_hole.is_there(now) {
+            self.tell_black_hole();
+        }
         self.report(report, is_persistent, now);
     }
 }

@@ -74,7 +74,6 @@ impl BlackHole {
         // After the first time a single loss is enough.
         if is_black || self.until.is_some() {
             self.until = Some(now + AGAIN);
-            tracing::debug!(safe = self.safe, "the path loses all large packets, which leave in pieces now");
         }
     }
 }

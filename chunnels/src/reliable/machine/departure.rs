@@ -1,5 +1,6 @@
 //! The packets to send.
 
+use super::events::TARGET;
 use super::marking::Marking;
 use super::outgoing::Run;
 use super::pieces::Cut;
@@ -92,7 +93,7 @@ impl Machine {
                 Some(piece)
             }
             Err(error) => {
-                tracing::debug!(%error, "no buffer for a piece of a packet");
+                tracing::debug!(target: TARGET, peer = %self.peer, %error, "no buffer for a piece of a packet");
                 self.starved_until = Some(now + STARVED_PAUSE);
                 None
             }
@@ -119,6 +120,9 @@ impl Machine {
         // A window that the path does not need is not used, and must not grow.
         if in_flight >= self.reach.bytes(self.packet) || !self.outgoing.is_ready() {
             self.rate.on_app_limited(in_flight);
+            if self.outgoing.has_unsent() {
+                self.note_held(now);
+            }
             return None;
         }
         let rate = pace(self.pacing_rate(), self.packet as u64);
@@ -153,7 +157,7 @@ impl Machine {
                 Some(packet)
             }
             Err(error) => {
-                tracing::debug!(%error, "no buffer for a packet");
+                tracing::debug!(target: TARGET, peer = %self.peer, %error, "no buffer for a packet");
                 self.starved_until = Some(now + STARVED_PAUSE);
                 None
             }

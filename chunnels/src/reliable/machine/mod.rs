@@ -7,6 +7,7 @@ mod acks;
 mod arrival;
 mod black_hole;
 mod departure;
+pub(super) mod events;
 mod incoming;
 mod marking;
 mod outgoing;
@@ -25,7 +26,7 @@ use crate::congestion::delivery_rate::DeliveryRate;
 use crate::congestion::{Ack, CongestionControl, Flow};
 use acks::Acks;
 use bertha_core::token_bucket::{self, TokenBucket};
-use bertha_core::{Buf, DropCounter, EcnMarks, Error, ErrorKind};
+use bertha_core::{Addr, Buf, DropCounter, EcnMarks, Error, ErrorKind};
 use black_hole::BlackHole;
 use incoming::Incoming;
 use marking::Marking;
@@ -97,6 +98,10 @@ pub(super) struct Machine {
     /// The fault that still has to be sent to the peer.
     abort: Option<Fault>,
     counters: Counters,
+    /// Time since which the next message exceeds the peer's grant, as far as it was noticed.
+    held_since: Option<Duration>,
+    /// The peer's address when the connection began, for events.
+    pub(in crate::reliable) peer: Addr,
     /// The packets of `counters.damaged`, for the connection's report.
     pub(in crate::reliable) damaged: DropCounter,
     /// Messages that arrived again, for the connection's report.
@@ -203,6 +208,8 @@ impl Machine {
             end: None,
             abort: None,
             counters: Counters::default(),
+            held_since: None,
+            peer: Addr::Unnamed,
             damaged: DropCounter::default(),
             repeated: DropCounter::default(),
             settings,
@@ -283,6 +290,8 @@ impl Machine {
         let parts = self.is_peer_gone && self.closing == Closing::No && self.end.is_none();
         if parts {
             self.close();
+        } else if self.closing == Closing::No && self.end.is_none() {
+            self.tell_end("this end dropped the connection");
         }
         parts
     }
@@ -311,7 +320,7 @@ impl Machine {
     /// Handles the end of the connection below, which counts as the acknowledgement of a close if nothing else is missing.
     pub(super) fn on_base_end(&mut self, error: &Error) {
         if self.closing != Closing::No && self.outgoing.is_empty() && self.end.is_none() {
-            self.closing = Closing::Done;
+            self.done();
         }
         self.fail(error.kind(), error.context().to_owned());
     }
@@ -358,11 +367,22 @@ impl Machine {
             }
         }
         if self.closing == Closing::Confirmed && self.outgoing.is_empty() && self.end.is_none() {
+            self.done();
+        }
+    }
+
+    /// Completes the close of this end.
+    fn done(&mut self) {
+        if self.closing != Closing::Done {
             self.closing = Closing::Done;
+            self.tell_end("this end closed the connection");
         }
     }
 
     fn fail(&mut self, kind: ErrorKind, what: String) {
+        if self.end.is_none() && self.closing != Closing::Done {
+            self.tell_end(&what);
+        }
         self.end.get_or_insert(ReliableEnd { kind, what });
         self.outgoing.clear();
         self.recovery.clear();
@@ -396,7 +416,12 @@ impl Machine {
             packets_in_flight: self.recovery.packets_in_flight,
             is_app_limited: rates.is_app_limited,
         };
+        let has_sign = ack.lost_pkts_sample > 0 || ack.ecn_packets > 0 || is_persistent;
+        let window_before = has_sign.then(|| self.congestion.window());
         self.congestion.on_ack(&ack, &flow);
+        if let Some(window_before) = window_before {
+            self.tell_congestion(&ack, is_persistent, window_before);
+        }
     }
 
     /// Returns the pacing rate in bytes per second. If the algorithm sets no rate, it is 5/4 of a window per round trip, so that the

@@ -124,9 +124,14 @@ impl Outgoing {
         (self.messages.len(), bytes)
     }
 
+    /// Returns true if a message was never sent.
+    pub(super) fn has_unsent(&self) -> bool {
+        self.unsent != self.next()
+    }
+
     /// Returns true if all messages were sent, and none is known to be lost.
     pub(super) fn is_sent(&self) -> bool {
-        self.unsent == self.next() && self.lost.is_empty()
+        !self.has_unsent() && self.lost.is_empty()
     }
 
     /// Records a grant of the peer. A grant never shrinks.

@@ -177,6 +177,7 @@ impl Machine {
         self.counters.timeouts += 1;
         self.probes = PROBES;
         self.incoming.on_grant_lost();
+        self.tell_probe();
         if self.closing == Closing::Sent {
             let max = if self.is_peer_gone { MAX_CLOSES_AFTER_PEER } else { MAX_CLOSES };
             self.unanswered += 1;

@@ -58,7 +58,7 @@ pub(crate) async fn establish<C: Connection<Data = Buf>>(
                 early.push_back(message);
             }
             Progress::Early | Progress::Ignored => {
-                tracing::debug!(len = message.len(), "dropped before the answer")
+                tracing::debug!(target: "bertha::negotiation", len = message.len(), "dropped before the answer")
             }
         }
     };

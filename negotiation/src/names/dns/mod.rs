@@ -84,7 +84,7 @@ impl Dns {
             match self.host(&target.host, target.port).await {
                 Ok(found) => addresses.extend(found),
                 Err(error) => {
-                    tracing::debug!(%error, service, "a target has no address");
+                    tracing::debug!(target: "bertha::negotiation", %error, service, "a target has no address");
                     last = Some(error);
                 }
             }

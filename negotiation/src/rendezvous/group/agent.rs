@@ -381,7 +381,7 @@ where
             let agreement =
                 Agreement::among(plan.leads, &self.stack.nodes(), plan.id.number, plan.picks.clone());
             let agreement = agreement.noting(self.notes.take());
-            tracing::debug!(%agreement, "changed the stack");
+            tracing::debug!(target: "bertha::negotiation", %agreement, "changed the stack");
             self.channels.state.send_modify(|state| state.agreement = Arc::new(agreement));
         }
     }
@@ -424,7 +424,7 @@ where
             && std::mem::take(&mut sharing.wants_round)
             && let Err(error) = self.participant.begin_anew().await
         {
-            tracing::debug!(%error, "no round was proposed");
+            tracing::debug!(target: "bertha::negotiation", %error, "no round was proposed");
         }
         while let Some(order) = self.agreement.poll_order() {
             // If the participant has been removed, an event says so.
@@ -438,7 +438,7 @@ where
                 }
             };
             if let Err(error) = told {
-                tracing::debug!(%error, "the store was not told");
+                tracing::debug!(target: "bertha::negotiation", %error, "the store was not told");
             }
         }
         if let Some(result) = self.agreement.poll_report()
@@ -532,7 +532,7 @@ where
         match self.agreement.on_built(built) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
-                tracing::warn!(%error, "the stack in force can't be built");
+                tracing::warn!(target: "bertha::negotiation", %error, "the stack in force can't be built");
                 self.shared.lifecycle.not_agreed(&error);
                 ControlFlow::Break(())
             }

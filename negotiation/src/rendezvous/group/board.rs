@@ -119,7 +119,7 @@ pub(super) async fn run<T: RendezvousStore, R: Runtime>(
         match store.transact(&name, &request).await {
             Ok(outcome) => board.on_answer(&outcome.snapshot, id, own),
             Err(error) => {
-                tracing::debug!(%error, "the store was not told how far this participant is");
+                tracing::debug!(target: "bertha::negotiation", %error, "the store was not told how far this participant is");
                 watch = None;
             }
         }

@@ -156,10 +156,12 @@ impl StoreAgreement {
                 self.finish_request(Err(Error::new(ErrorKind::TimedOut, what)));
             }
             Event::StoreLost { kind, reason } => {
-                tracing::debug!(%reason, "the store is lost; the stack in use stays");
+                tracing::debug!(target: "bertha::negotiation", %reason, "the store is lost; the stack in use stays");
                 self.finish_request(Err(Error::new(kind, reason)));
             }
-            Event::Fault { reason } => tracing::warn!(%reason, "a fault in the store was put right"),
+            Event::Fault { reason } => {
+                tracing::warn!(target: "bertha::negotiation", %reason, "a fault in the store was put right")
+            }
             Event::Failed { kind, reason } => {
                 return Err(Error::new(kind, reason).at("rendezvous").ending_connection());
             }

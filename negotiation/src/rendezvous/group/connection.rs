@@ -257,7 +257,7 @@ impl<C: Connection> Connection for MultiEndpoint<C> {
         let runtime = self.base().runtime();
         let late = pin!(runtime.sleep_until(runtime.now() + self.drain_limit));
         if let Either::Left((Err(error), _)) = select(pin!(self.drain()), late).await {
-            tracing::debug!(%error, "a stack was not drained before it was closed");
+            tracing::debug!(target: "bertha::negotiation", %error, "a stack was not drained before it was closed");
         }
         let (report, left) = oneshot::channel();
         // A change under way is finished first, and a leader answers the other participants until they have

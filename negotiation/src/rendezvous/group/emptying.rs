@@ -52,7 +52,7 @@ pub(super) async fn await_emptiness<B: Connection<Data = Buf>>(
         };
         let is_late = now.saturating_duration_since(begun) >= limits.for_others;
         if takes_over && !share.has_part() && stage != Stage::Behind {
-            tracing::debug!(round = ?old.id, "takes over what is left of a round");
+            tracing::debug!(target: "bertha::negotiation", round = ?old.id, "takes over what is left of a round");
             share.take_over();
             shared.read_for(&old);
         }
@@ -67,7 +67,7 @@ pub(super) async fn await_emptiness<B: Connection<Data = Buf>>(
             (latest, since) = (taken, now);
         }
         if now.saturating_duration_since(since) >= limits.for_messages {
-            tracing::warn!(round = ?old.id, "goes on although it is not known whether all messages of a round have taken");
+            tracing::warn!(target: "bertha::negotiation", round = ?old.id, "goes on although it is not known whether all messages of a round have taken");
             return;
         }
         runtime.sleep_until(now + LOOK).await;

@@ -169,7 +169,7 @@ impl<B: Connection<Data = Buf>> GroupLinkShared<B> {
     fn hold(&self, message: Buf, since: Instant) {
         let mut rounds = self.rounds();
         if rounds.strays.len() < MAX_STRAYS {
-            tracing::warn!("a message of another round arrived; it is kept, and not acknowledged");
+            tracing::warn!(target: "bertha::negotiation", "a message of another round arrived; it is kept, and not acknowledged");
         }
         rounds.strays.push_back(Stray { message, since });
     }

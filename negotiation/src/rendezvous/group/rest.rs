@@ -38,7 +38,7 @@ pub(super) async fn await_rest<B: Connection<Data = Buf>>(
         }
         if is_late(now) {
             let silent: Vec<u64> = progress.lock().behind(from, to).collect();
-            tracing::warn!(?silent, "goes on without participants that don't change to the stack in force");
+            tracing::warn!(target: "bertha::negotiation", ?silent, "goes on without participants that don't change to the stack in force");
             break;
         }
         questions.ask_if_due(now, &shared, &progress).await;
@@ -75,7 +75,7 @@ pub(super) async fn await_rest<B: Connection<Data = Buf>>(
             // now.
             if std::mem::replace(&mut is_here, true) {
                 if is_missing {
-                    tracing::debug!(?rest, "messages before a change of stacks are missing");
+                    tracing::debug!(target: "bertha::negotiation", ?rest, "messages before a change of stacks are missing");
                 }
                 return;
             }

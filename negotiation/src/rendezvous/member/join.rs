@@ -83,7 +83,7 @@ impl Member {
         let Some(proposed) = proposed else {
             return self.fail(ErrorKind::Refused, format!("cannot run the stack in force: {reason}"));
         };
-        tracing::debug!(%reason, "cannot run the stack in force, so proposes another");
+        tracing::debug!(target: "bertha::negotiation", %reason, "cannot run the stack in force, so proposes another");
         self.intent = Some(Intent { picks, by_policy: false });
         Some((Admission::Applies(proposed.last), proposed))
     }

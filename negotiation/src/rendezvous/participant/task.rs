@@ -148,7 +148,7 @@ impl<S: RendezvousStore, R: Runtime> Task<S, R> {
         while self.events.capacity() > 0
             && let Some(event) = self.member.poll_event()
         {
-            tracing::debug!(name = %self.name, participant = self.member.id(), ?event, "rendezvous");
+            tracing::debug!(target: "bertha::negotiation", name = %self.name, participant = self.member.id(), ?event, "rendezvous");
             // There is room; and if the participant was dropped, the task ends soon.
             let _ = self.events.try_send(event);
         }
@@ -173,7 +173,7 @@ impl<S: RendezvousStore, R: Runtime> Task<S, R> {
             Change::Watching => self.member.handle_missed(),
             Change::Reached(revision) => self.member.handle_change(revision),
             Change::Failed(error) => {
-                tracing::debug!(name = %self.name, %error, "the watch ended");
+                tracing::debug!(target: "bertha::negotiation", name = %self.name, %error, "the watch ended");
                 pause = self.interval;
             }
         }

@@ -3,6 +3,7 @@
 
 mod altered;
 mod datapaths;
+mod events;
 mod lingering;
 mod lossy;
 mod moved;

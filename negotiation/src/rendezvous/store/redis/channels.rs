@@ -125,7 +125,7 @@ async fn give_up(channels: Arc<Channels>, mut connection: MultiplexedConnection,
         known.get(&channel).is_some_and(|channel| channel.watchers == 0) && known.remove(&channel).is_some()
     };
     if is_unused && let Err(error) = connection.unsubscribe(&channel).await {
-        tracing::debug!(%error, channel, "the server was not told that nobody watches");
+        tracing::debug!(target: "bertha::negotiation", %error, channel, "the server was not told that nobody watches");
     }
 }
 

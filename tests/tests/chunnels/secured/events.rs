@@ -1,0 +1,81 @@
+//! The events of handshakes, paths and certificates.
+
+use super::scene::{Subject, over_datagrams, over_streams};
+use crate::events::Lines;
+use bertha_chunnels::{Noise, Quic, Tls, TlsIdentity, Trust};
+use bertha_core::{Connection, make_stack};
+use bertha_negotiation::Settings;
+use rcgen::{CertificateParams, DnType, KeyPair, date_time_ymd};
+
+#[test]
+fn noise_tells_handshakes_with_the_peers_address() {
+    let (lines, _guard) = Lines::capture();
+    over_datagrams(async |hosts| {
+        let [right, wrong] = [1, 2].map(|key| make_stack!(Noise::shared(&[key; 32])));
+        hosts.connect(right.clone(), right.clone()).await;
+        let (refused, _) = hosts.try_connect(wrong, right, Settings::default()).await;
+        assert!(refused.is_err());
+    });
+    let told = |texts: &[&str]| lines.expect(&[&["DEBUG", "bertha::noise: "], texts].concat());
+    for peer in ["peer=10.0.0.1:", "peer=10.0.0.2:"] {
+        told(&["the handshake is done", peer]);
+        told(&["the handshake failed", peer]);
+    }
+    told(&["an initiation is not accepted", "reason=Unreadable", "peer=10.0.0.1:"]);
+}
+
+#[test]
+fn quic_tells_handshakes_and_ends() {
+    let (lines, _guard) = Lines::capture();
+    let subject = Subject::new("localhost");
+    over_datagrams(async |hosts| {
+        let server = make_stack!(subject.server());
+        let (client, _served) = hosts.connect(make_stack!(subject.client()), server.clone()).await;
+        drop(client);
+        let stranger = Trust::ca_pem(other_certificate("localhost", 2099).0).unwrap();
+        let stranger = make_stack!(Quic::client("localhost", stranger).unwrap());
+        assert!(hosts.try_connect(stranger, server, Settings::default()).await.0.is_err());
+    });
+    let told = |texts: &[&str]| lines.expect(&[&["DEBUG", "bertha::quic: "], texts].concat());
+    for peer in ["peer=10.0.0.1:", "peer=10.0.0.2:"] {
+        told(&["the handshake is done", "mtu=1352", peer]);
+        told(&["the handshake failed", peer]);
+    }
+    told(&["the connection ends", "peer=10.0.0.2:", "lost=0", "mtu=1352"]);
+}
+
+#[test]
+fn tls_tells_handshakes_and_a_certificate_that_expires_soon_once() {
+    let (lines, _guard) = Lines::capture();
+    let subject = Subject::new("localhost");
+    let (expired, key) = other_certificate("expired.example", 2020);
+    let identity = || TlsIdentity::from_pem(&expired, &key).unwrap();
+    over_streams(async |hosts| {
+        let server = make_stack!(Tls::server(subject.identity.clone()).unwrap());
+        let client = make_stack!(Tls::client("localhost", subject.trust.clone()).unwrap());
+        let (client, server) = hosts.connect(client, server).await;
+        futures_util::future::join(client.close(), server.close()).await.0.unwrap();
+        for _ in 0..3 {
+            let server = make_stack!(Tls::server(identity()).unwrap());
+            let client = make_stack!(Tls::client("localhost", subject.trust.clone()).unwrap());
+            hosts.try_connect(client, server, Settings::default()).await.0.unwrap_err();
+        }
+    });
+    let told = |texts: &[&str]| lines.expect(&[&["DEBUG", "bertha::tls: "], texts].concat());
+    for peer in ["peer=10.0.0.1:", "peer=10.0.0.2:"] {
+        told(&["the handshake is done", "resumed=false", peer]);
+        told(&["the handshake failed", peer]);
+    }
+    let warned = lines.with(&["WARN", "bertha::certificates", "expires soon or has expired"]);
+    assert_eq!(warned.len(), 1, "{warned:#?}");
+    assert!(warned[0].contains("CN=expired.example") && warned[0].contains("end=2020-01-01"), "{warned:#?}");
+}
+
+/// Returns a certificate that ends with the beginning of a year, and its private key, in PEM.
+fn other_certificate(name: &str, end: i32) -> (String, String) {
+    let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+    params.distinguished_name.push(DnType::CommonName, name);
+    (params.not_before, params.not_after) = (date_time_ymd(2019, 1, 1), date_time_ymd(end, 1, 1));
+    let key = KeyPair::generate().unwrap();
+    (params.self_signed(&key).unwrap().pem(), key.serialize_pem())
+}
