@@ -58,7 +58,6 @@ impl<Inner> MaybeLocalConnection<Inner> {
     ///
     /// # Errors
     /// This one, if it is.
-    #[expect(clippy::result_large_err, reason = "the connection goes back as it came")]
     pub fn remote(self) -> Result<Inner, Self> {
         if self.near.is_some() { Err(self) } else { Ok(self.inner) }
     }

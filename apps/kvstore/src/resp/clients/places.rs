@@ -87,7 +87,9 @@ impl Places {
     /// Returns the time at which the next client may enter, if a client would have to make room that has come just now.
     pub(in crate::resp) fn waits_until(&self, now: Instant) -> Option<Instant> {
         let state = self.state.lock();
-        let (_, longest) = state.silent.first_key_value().filter(|_| state.len() >= self.most)?;
+        let takes_silent = state.silent.len() > self.most / MANY || state.known.is_empty();
+        let (_, longest) =
+            state.silent.first_key_value().filter(|_| takes_silent && state.len() >= self.most)?;
         let until = longest.entered() + FIRST_WORD;
         (until > now).then_some(until)
     }
@@ -346,6 +348,18 @@ mod tests {
         assert_eq!(all.waits_until(at(20)), Some(at(25)), "the second is the one that has said nothing");
         all.know(second.client());
         assert_eq!(all.waits_until(at(20)), None, "known clients have spoken");
+    }
+
+    /// A flood that speaks holds all places: a newcomer takes one of these, and not that of a client that has just come.
+    #[test]
+    fn newcomers_do_not_wait_for_few_clients_that_have_just_come() {
+        let (all, origin) = places(100);
+        let clients: Vec<_> = (0..100).map(|_| all.enter(None, origin)).collect();
+        clients[..80].iter().for_each(|place| all.know(place.client()));
+        assert_eq!(all.waits_until(origin), None);
+        let more: Vec<_> = (0..6).map(|_| all.enter(None, origin)).collect();
+        assert_eq!(endings(&clients)[..6], [Some(Ending::Places); 6]);
+        assert_eq!(endings(&more), [None; 6]);
     }
 
     #[test]
