@@ -11,6 +11,6 @@ mod noise;
 mod not_sent;
 mod quic;
 mod rpc_with_tls;
-mod scene;
+pub(crate) mod scene;
 mod tls;
 mod transcript;
