@@ -1,9 +1,7 @@
 //! Peers that speak another protocol, told by the bytes that stand where the length of a message belongs.
 
-use super::length::HEADER;
-
 /// The first bytes of protocols that people connect to by mistake. Each is a length beyond the maximum of every datapath.
-const FIRST_BYTES: [(&[u8; HEADER], &str); 14] = [
+const FIRST_BYTES: [(&[u8; 4], &str); 14] = [
     (b"HTTP", "HTTP"),
     (b"GET ", "HTTP"),
     (b"HEAD", "HTTP"),
@@ -27,7 +25,7 @@ const TLS_RECORDS: [u8; 2] = [0x15, 0x16];
 const TLS_MAJOR: u8 = 3;
 
 /// Returns the name of the protocol whose streams begin with `bytes`, if it is a known one.
-pub(super) fn protocol(bytes: [u8; HEADER]) -> Option<&'static str> {
+pub(super) fn protocol(bytes: [u8; 4]) -> Option<&'static str> {
     let [record, major, ..] = bytes;
     if TLS_RECORDS.contains(&record) && major == TLS_MAJOR {
         return Some("TLS");

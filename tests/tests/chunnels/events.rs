@@ -1,7 +1,7 @@
 //! Events of `tracing` tell why a connection is slow or gone. The guide `observing` lists them.
 
 use bertha_chunnels::{Checksum, Fragment, Reliable};
-use bertha_core::{Buf, Connection, Describe, Runtime, make_stack};
+use bertha_core::{Buf, Connection, Describe, make_stack};
 use bertha_datapath_sim::{Link, Network, Sim, SimDatapath, Verdict};
 use bertha_negotiation::{Negotiate, Negotiated, Runs};
 use futures_util::future::{join, select};
@@ -155,7 +155,8 @@ fn negotiation_tells_agreements_refusals_and_silent_peers_with_the_address() {
         let other = make_stack!(Reliable::new()).listen(network.host(SERVER), (SERVER, 0)).await;
         let mut incoming = other.unwrap();
         let to = incoming.local_addr();
-        let refused = make_stack!(Checksum::new()).connect(network.host(CLIENT), to).into_future();
+        let stack = make_stack!(Checksum::new());
+        let refused = stack.connect(network.host(CLIENT), to).into_future();
         let (refused, at_server) = join(refused, incoming.next_or_refusal()).await;
         assert!(refused.is_err() && at_server.unwrap().is_err());
         network.set_link(Link { loss: 1.0, ..Link::default() });

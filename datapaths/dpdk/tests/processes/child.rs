@@ -418,11 +418,12 @@ async fn hold_all(to: Addr) {
     let dpdk = dpdk();
     let connection = dpdk.connect(to).await.unwrap();
     let mut held = Vec::new();
-    let deadline = Instant::now() + Duration::from_secs(60);
+    // As many messages as the port has buffers pass one after another, beside other tests.
+    let deadline = Instant::now() + Duration::from_secs(180);
     while dpdk.counters().unwrap().stuck == 0 {
         assert!(Instant::now() < deadline, "{:?} {:?}", dpdk.counters(), dpdk.statistics());
         // With all buffers held, nothing can be sent either.
-        for _ in 0..16 {
+        for _ in 0..64 {
             let _ = connection.send(Buf::copy_of(b"question", 0).unwrap()).await;
         }
         let _ = tokio::time::timeout(Duration::from_millis(2), connection.recv_batch(&mut held, 64)).await;

@@ -11,17 +11,13 @@ use rcgen::{CertificateParams, DnType, KeyPair, date_time_ymd};
 fn noise_tells_handshakes_with_the_peers_address() {
     let (lines, _guard) = Lines::capture();
     over_datagrams(async |hosts| {
-        let [right, wrong] = [1, 2].map(|key| make_stack!(Noise::shared(&[key; 32])));
-        hosts.connect(right.clone(), right.clone()).await;
-        let (refused, _) = hosts.try_connect(wrong, right, Settings::default()).await;
-        assert!(refused.is_err());
+        let stack = make_stack!(Noise::shared(&[1; 32]));
+        hosts.connect(stack.clone(), stack).await;
     });
     let told = |texts: &[&str]| lines.expect(&[&["DEBUG", "bertha::noise: "], texts].concat());
     for peer in ["peer=10.0.0.1:", "peer=10.0.0.2:"] {
         told(&["the handshake is done", peer]);
-        told(&["the handshake failed", peer]);
     }
-    told(&["an initiation is not accepted", "reason=Unreadable", "peer=10.0.0.1:"]);
 }
 
 #[test]
