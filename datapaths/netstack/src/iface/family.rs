@@ -1,6 +1,6 @@
 //! The addresses of an interface that belong to one family.
 
-use super::Subnet;
+use super::subnet::Subnet;
 use std::cmp::Reverse;
 use std::net::{IpAddr, Ipv6Addr};
 
