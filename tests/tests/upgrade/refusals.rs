@@ -52,7 +52,7 @@ fn a_peer_without_the_alternative_refuses_with_the_reason() {
         let (client, server) = connect(&network, here, there, Settings::default()).await;
         let error = ask(client.upgrade(Pick::alternative(1)), server.recv()).await;
         assert_eq!(error.kind(), ErrorKind::Refused);
-        assert!(error.to_string().contains("client's B and server's A"), "{error}");
+        assert!(error.to_string().contains("the client has B where the server has A"), "{error}");
         talk(&client, &server).await;
         let (agreed, message) = futures_util::join!(client.upgrade(Pick::alternative(2)), async {
             server.send(bytes(b"meanwhile")).await.unwrap();
