@@ -5,6 +5,8 @@ mod admission;
 mod confirmation;
 mod handshakes;
 mod incoming;
+mod log_pause;
+mod observed;
 mod overload;
 mod patience;
 mod progress;

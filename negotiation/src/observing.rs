@@ -87,6 +87,9 @@ struct Entries<T> {
 trait Entry {
     type Live;
 
+    /// Returns true unless it has ended.
+    fn is_live(&self) -> bool;
+
     /// Returns the entry and its parts, unless it has ended.
     fn live(&self) -> Option<Self::Live>;
 }
@@ -121,7 +124,7 @@ impl<T: Entry> Entries<T> {
 
     fn add(&mut self, entry: T) {
         if self.entries.len() >= self.swept_at {
-            self.entries.retain(|entry| entry.live().is_some());
+            self.entries.retain(T::is_live);
             self.swept_at = 16.max(2 * self.entries.len());
         }
         self.entries.push(entry);
@@ -135,10 +138,14 @@ impl<T: Entry> Entries<T> {
 impl Entry for ConnectionEntry {
     type Live = LiveConnection;
 
+    /// The count lives as long as the connection itself, where session and agreement may outlive it.
+    fn is_live(&self) -> bool {
+        self.dropped.strong_count() > 0
+    }
+
     fn live(&self) -> Option<LiveConnection> {
         let session = self.session.upgrade()?;
         let agreement = self.agreement.upgrade()?;
-        // The count lives as long as the connection itself, where session and agreement may outlive it.
         let dropped = self.dropped.upgrade()?.load(Ordering::Relaxed);
         Some(LiveConnection { entry: self.clone(), session, agreement, dropped })
     }
@@ -146,6 +153,10 @@ impl Entry for ConnectionEntry {
 
 impl Entry for ListenerEntry {
     type Live = (Self, Arc<dyn Observed>);
+
+    fn is_live(&self) -> bool {
+        self.listener.strong_count() > 0
+    }
 
     fn live(&self) -> Option<Self::Live> {
         Some((self.clone(), self.listener.upgrade()?))

@@ -55,7 +55,7 @@ struct Printed {
     mtu: usize,
 }
 
-/// What a Chunnel of this end has noted about the connection.
+/// A note of a Chunnel of this end about the connection.
 #[derive(Serialize)]
 struct Noted {
     chunnel: &'static str,

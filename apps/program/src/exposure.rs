@@ -1,5 +1,5 @@
-//! What other users of the machine can reach although it is meant for one user: files with secrets, and
-//! sockets.
+//! Files with secrets and sockets that other users of the machine can reach, although they are meant for one
+//! user.
 
 use bertha_core::Addr;
 use std::fs::{self, Metadata};

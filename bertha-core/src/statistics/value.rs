@@ -1,9 +1,9 @@
-//! One value of the statistics of a layer.
+//! A value in the statistics of a layer.
 
 use std::fmt;
 use std::time::Duration;
 
-/// One value of the statistics of a layer, with its kind and unit.
+/// A value in the statistics of a layer, with its kind and unit.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Value {

@@ -8,35 +8,22 @@ use bertha_datapath_shm::{Credentials, ShmConnection};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::Poll;
 
 /// The connection of [`MaybeLocal`](super::MaybeLocal).
 #[derive(Debug)]
 pub struct MaybeLocalConnection<Inner> {
     inner: Inner,
-    near: Option<Near>,
     taken: Arc<WayTaken>,
-}
-
-/// The memory shared with the peer, which is closed where it is dropped: the peer hears of the end of the
-/// connection from the layers below, and a stack that is left for another stack does not end the connection.
-#[derive(Debug)]
-struct Near(Arc<ShmConnection>);
-
-impl Drop for Near {
-    fn drop(&mut self) {
-        // Closing does not wait.
-        let _ = pin!(self.0.close()).poll(&mut Context::from_waker(Waker::noop()));
-    }
 }
 
 impl<Inner> MaybeLocalConnection<Inner> {
     pub(super) fn new(inner: Inner, met: Met) -> Self {
-        let (near, way) = match met {
-            Ok(near) => (Some(Arc::new(near)), Way::Memory),
-            Err(far) => (None, Way::Network(far.reason)),
+        let taken = match met {
+            Ok(near) => WayTaken::Memory(near),
+            Err(far) => WayTaken::Network(far.reason),
         };
-        Self { inner, near: near.clone().map(Near), taken: Arc::new(WayTaken { way, near }) }
+        Self { inner, taken: Arc::new(taken) }
     }
 
     /// Returns the state that the [statistics](bertha_core::statistics) show.
@@ -46,12 +33,12 @@ impl<Inner> MaybeLocalConnection<Inner> {
 
     /// The way that messages take, and the reason if it is not shared memory.
     pub fn way(&self) -> Way {
-        self.taken.way
+        self.taken.way()
     }
 
     /// Returns true if the peer is on this machine, and messages go through shared memory.
     pub fn is_local(&self) -> bool {
-        self.near.is_some()
+        self.taken.near().is_some()
     }
 
     /// The connection below if the peer is not on this machine: for a Chunnel that goes on from there.
@@ -59,13 +46,13 @@ impl<Inner> MaybeLocalConnection<Inner> {
     /// # Errors
     /// This one, if it is.
     pub fn remote(self) -> Result<Inner, Self> {
-        if self.near.is_some() { Err(self) } else { Ok(self.inner) }
+        if self.is_local() { Err(self) } else { Ok(self.inner) }
     }
 
     /// The owner of the peer's process if that is on this machine, as the kernel vouches for it: of a client. A client's
     /// own process has made the socket, so a client knows of its server what the directory knows.
     pub fn local_client(&self) -> Option<Credentials> {
-        self.near.as_ref().map(|Near(near)| near.peer_credentials())
+        self.taken.near().map(ShmConnection::peer_credentials)
     }
 }
 
@@ -118,33 +105,33 @@ impl<Inner: Connection<Data = Buf>> Connection for MaybeLocalConnection<Inner> {
     }
 
     fn mtu(&self) -> usize {
-        self.near.as_ref().map_or_else(|| self.inner.mtu(), |Near(near)| near.base().mtu())
+        self.taken.near().map_or_else(|| self.inner.mtu(), |near| near.base().mtu())
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
-        match &self.near {
-            Some(Near(near)) => near.send(message).await,
+        match self.taken.near() {
+            Some(near) => near.send(message).await,
             None => self.inner.send(message).await,
         }
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
-        match &self.near {
-            Some(Near(near)) => self.watching(near.recv()).await,
+        match self.taken.near() {
+            Some(near) => self.watching(near.recv()).await,
             None => self.inner.recv().await,
         }
     }
 
     async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
-        match &self.near {
-            Some(Near(near)) => near.send_batch(messages).await,
+        match self.taken.near() {
+            Some(near) => near.send_batch(messages).await,
             None => self.inner.send_batch(messages).await,
         }
     }
 
     async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
-        match &self.near {
-            Some(Near(near)) if limit > 0 => self.watching(near.recv_batch(into, limit)).await,
+        match self.taken.near() {
+            Some(near) if limit > 0 => self.watching(near.recv_batch(into, limit)).await,
             _ => self.inner.recv_batch(into, limit).await,
         }
     }
@@ -154,7 +141,7 @@ impl<Inner: Connection<Data = Buf>> Connection for MaybeLocalConnection<Inner> {
     }
 
     async fn close(&self) -> Result<(), Error> {
-        if let Some(Near(near)) = &self.near {
+        if let Some(near) = self.taken.near() {
             near.close().await?;
         }
         self.inner.close().await

@@ -1,12 +1,10 @@
 //! The clients that a server gave up or refused because it had no room.
 
+use super::log_pause::LogPause;
 use bertha_core::Addr;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
-
-/// Minimum pause between two lines of the log about a lack of room.
-const PAUSE: Duration = Duration::from_secs(1);
+use std::time::Instant;
 
 /// The clients that a server gave up or refused because it had no room for all. The server has sent each of
 /// them the reason.
@@ -34,7 +32,7 @@ pub(super) struct OverloadCount {
     connections: AtomicU64,
     refused: AtomicU64,
     exhausted: AtomicU64,
-    told: Mutex<Option<Instant>>,
+    pause: Mutex<LogPause>,
 }
 
 /// A way in which room was lacking.
@@ -66,9 +64,7 @@ impl OverloadCount {
         };
         count.fetch_add(1, Ordering::Relaxed);
         tracing::debug!(target: "bertha::negotiation", peer = peer.map(tracing::field::display), "{what}");
-        let mut told = self.told.lock();
-        if told.is_none_or(|told| now.saturating_duration_since(told) >= PAUSE) {
-            *told = Some(now);
+        if self.pause.lock().is_over(Some(now)) {
             tracing::warn!(target: "bertha::negotiation", peer = peer.map(tracing::field::display), overload = ?self.get(), "{what}");
         }
     }

@@ -19,10 +19,9 @@ use crate::link::{
 };
 use crate::wire::{self, Kind, Refusal, RefusalKind, Tag};
 use crate::{Agreement, Link, Negotiated, Runs, Settings, ZeroRtt, span};
-use bertha_core::statistics::Observed;
 use bertha_core::{
     Base, Buf, ConnectContext, Connection, Error, ErrorKind, Listener, Network, Node, NotePlace, Picks, Role,
-    Runtime, Statistics,
+    Runtime,
 };
 use futures_util::future::FutureExt;
 use std::collections::VecDeque;
@@ -114,16 +113,6 @@ impl<S, D: Runs<S>> Server<S, D> {
     /// Returns the number of dropped messages of unknown senders.
     pub(super) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
-    }
-}
-
-impl<S, D> Observed for Server<S, D>
-where
-    S: Send + Sync + 'static,
-    D: Runs<S>,
-{
-    fn observe(&self, into: &mut Statistics) {
-        into.add("Incoming", self.statistics());
     }
 }
 

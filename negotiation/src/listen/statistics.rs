@@ -1,14 +1,12 @@
-//! What a server has done with its clients so far.
+//! The clients of a server so far: accepted, refused, given up.
 
 use super::Overload;
+use super::log_pause::LogPause;
 use bertha_core::statistics::{LayerStatistics, Value};
 use bertha_core::{Error, ErrorKind};
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
-
-/// Minimum pause between two lines of the log about refused clients.
-const PAUSE: Duration = Duration::from_secs(1);
+use std::time::Instant;
 
 /// The clients of a server since it began to listen, and its state at this moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,9 +75,9 @@ pub(super) struct ClientCount {
 #[derive(Debug, Default)]
 struct RefusedCount {
     by_kind: Vec<(ErrorKind, u64)>,
-    /// Refused clients since the last line of the log, and the time of that line.
+    /// Refused clients since the last line of the log.
     untold: u64,
-    told: Option<Instant>,
+    pause: LogPause,
 }
 
 impl ClientCount {
@@ -100,13 +98,8 @@ impl ClientCount {
             None => refused.by_kind.push((error.kind(), 1)),
         }
         refused.untold += 1;
-        let is_due = match (refused.told, now) {
-            (Some(told), Some(now)) => now.saturating_duration_since(told) >= PAUSE,
-            _ => true,
-        };
-        if is_due {
+        if refused.pause.is_over(now) {
             let count = std::mem::take(&mut refused.untold);
-            refused.told = now;
             tracing::info!(target: "bertha::negotiation", count, last = %error, "refused clients");
         }
     }
@@ -123,6 +116,7 @@ impl ClientCount {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn refused_clients_are_counted_by_kind_and_told_once_a_second() {

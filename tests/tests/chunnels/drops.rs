@@ -1,5 +1,6 @@
 //! The report of a connection counts the messages that its layers drop, by layer and reason.
 
+use crate::ends::{CLIENT, SERVER, connected};
 use bertha_chunnels::retry::Correlated;
 use bertha_chunnels::{
     AtMostOnce, AtMostOnceByPublisher, Batch, Checksum, Compress, Fault, Fragment, Ordered, OrderedByKey,
@@ -10,15 +11,13 @@ use bertha_core::{
     Buf, Carries, Chunnel, ConnectContext, Connection, Describe, Drops, Error, Identity, make_stack,
 };
 use bertha_datapath_sim::{Network, Sim, SimDatapath};
-use bertha_negotiation::{Negotiate, Negotiated, Runs};
+use bertha_negotiation::{Negotiate, Runs};
 use bertha_tests::conformance::Responses;
 use futures_util::future::{Either, select};
 use serde::{Deserialize, Serialize as Encode};
 use std::pin::pin;
 use std::time::Duration;
 
-const CLIENT: [u8; 4] = [10, 0, 0, 1];
-const SERVER: [u8; 4] = [10, 0, 0, 2];
 const MESSAGES: u64 = 20;
 
 /// Sends each message twice, and then a byte that is no message.
@@ -66,20 +65,6 @@ impl<C: Connection<Data = Buf>> Connection for Meddling<C> {
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.0.close()
     }
-}
-
-type Out<S> = Negotiated<<SimDatapath as Runs<S>>::Out>;
-
-async fn connected<S>(network: &Network, stack: S) -> (Out<S>, Out<S>)
-where
-    S: Describe + Clone + Send + Sync + 'static,
-    SimDatapath: Runs<S>,
-{
-    let mut incoming = stack.clone().listen(network.host(SERVER), (SERVER, 0)).await.unwrap();
-    let to = incoming.local_addr();
-    let connecting = stack.connect(network.host(CLIENT), to).into_future();
-    let (client, server) = futures_util::join!(connecting, incoming.next_or_refusal());
-    (client.unwrap(), server.unwrap().unwrap())
 }
 
 /// Receives until no message has come for a while.

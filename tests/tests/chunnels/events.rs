@@ -1,9 +1,10 @@
 //! Events of `tracing` tell why a connection is slow or gone. The guide `observing` lists them.
 
+use crate::ends::{CLIENT, SERVER, connected};
 use bertha_chunnels::{Checksum, Fragment, Reliable};
-use bertha_core::{Buf, Connection, Describe, make_stack};
-use bertha_datapath_sim::{Link, Network, Sim, SimDatapath, Verdict};
-use bertha_negotiation::{Negotiate, Negotiated, Runs};
+use bertha_core::{Buf, Connection, make_stack};
+use bertha_datapath_sim::{Link, Sim, Verdict};
+use bertha_negotiation::Negotiate;
 use futures_util::future::{join, select};
 use std::io::{self, Write};
 use std::pin::pin;
@@ -12,9 +13,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tracing::Level;
 use tracing::subscriber::DefaultGuard;
-
-const CLIENT: [u8; 4] = [10, 0, 0, 1];
-const SERVER: [u8; 4] = [10, 0, 0, 2];
 
 /// The events of this thread as lines of text.
 #[derive(Clone, Default)]
@@ -51,20 +49,6 @@ impl Lines {
     pub(crate) fn expect(&self, texts: &[&str]) {
         assert!(!self.with(texts).is_empty(), "nothing told {texts:?}: {:#?}", self.with(&[texts[0]]));
     }
-}
-
-type Out<S> = Negotiated<<SimDatapath as Runs<S>>::Out>;
-
-async fn connected<S>(network: &Network, stack: S) -> (Out<S>, Out<S>)
-where
-    S: Describe + Clone + Send + Sync + 'static,
-    SimDatapath: Runs<S>,
-{
-    let mut incoming = stack.clone().listen(network.host(SERVER), (SERVER, 0)).await.unwrap();
-    let to = incoming.local_addr();
-    let connecting = stack.connect(network.host(CLIENT), to).into_future();
-    let (client, server) = join(connecting, incoming.next()).await;
-    (client.unwrap(), server.unwrap())
 }
 
 fn message(len: usize) -> Buf {

@@ -8,6 +8,7 @@
 
 mod byte_streams;
 mod drops;
+mod ends;
 mod events;
 #[path = "../negotiation/lean.rs"]
 mod lean;

@@ -1,5 +1,6 @@
 //! The statistics of connections name each layer, and tell why a transfer is slow.
 
+use crate::ends::{CLIENT, SERVER, connected};
 use crate::secured::scene::{Hosts, Subject};
 use bertha_chunnels::fragment::FragmentStatistics;
 use bertha_chunnels::order::OrderedStatistics;
@@ -7,27 +8,10 @@ use bertha_chunnels::quic::QuicStatistics;
 use bertha_chunnels::reliable::ReliableStatistics;
 use bertha_chunnels::{Checksum, Fragment, Ordered, Reliable, Serialize};
 use bertha_core::statistics::Layer;
-use bertha_core::{Buf, Connection, Describe, Statistics, make_stack};
-use bertha_datapath_sim::{Link, Network, Sim, SimDatapath};
-use bertha_negotiation::{LinkStatistics, Negotiate, Negotiated, Runs};
+use bertha_core::{Buf, Connection, Statistics, make_stack};
+use bertha_datapath_sim::{Link, Sim};
+use bertha_negotiation::LinkStatistics;
 use std::time::Duration;
-
-const CLIENT: [u8; 4] = [10, 0, 0, 1];
-const SERVER: [u8; 4] = [10, 0, 0, 2];
-
-type Out<S> = Negotiated<<SimDatapath as Runs<S>>::Out>;
-
-async fn connected<S>(network: &Network, stack: S) -> (Out<S>, Out<S>)
-where
-    S: Describe + Clone + Send + Sync + 'static,
-    SimDatapath: Runs<S>,
-{
-    let mut incoming = stack.clone().listen(network.host(SERVER), (SERVER, 0)).await.unwrap();
-    let to = incoming.local_addr();
-    let connecting = stack.connect(network.host(CLIENT), to).into_future();
-    let (client, server) = futures_util::join!(connecting, incoming.next());
-    (client.unwrap(), server.unwrap())
-}
 
 fn reliable(statistics: &Statistics) -> ReliableStatistics {
     *statistics.get().unwrap()

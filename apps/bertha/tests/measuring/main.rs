@@ -142,32 +142,15 @@ fn secrets_of_both_ends_make_an_encrypted_connection() {
     let [certificate, key, shared] = certificates::written(folder.path());
     let tls =
         Server::start("127.0.0.1:0", &["--stack", "tls", "--tls-cert", &certificate, "--tls-key", &key]);
-    let explained = output(&[
-        "explain",
-        &tls.address,
-        "--stack",
-        "tls",
-        "--tls-ca",
-        &certificate,
-        "--tls-name",
-        "bertha.test",
-    ]);
+    let explain = ["explain", &tls.address, "--stack", "tls", "--tls-ca", &certificate, "--tls-name"];
+    let explained = output(&[&explain[..], &["bertha.test"]].concat());
     assert!(
         explained.contains("agreed:           Tls")
             && explained.contains("authenticated:    yes, certificate CN=")
             && explained.contains(", names bertha.test, SHA-256 "),
         "{explained}"
     );
-    let refusal = failure(&[
-        "explain",
-        &tls.address,
-        "--stack",
-        "tls",
-        "--tls-ca",
-        &certificate,
-        "--tls-name",
-        "other.test",
-    ]);
+    let refusal = failure(&[&explain[..], &["other.test"]].concat());
     assert!(refusal.contains("other.test"), "{refusal}");
     assert!(failure(&["explain", &tls.address, "--stack", "tls"]).contains("needs --tls-ca"));
 

@@ -1,4 +1,4 @@
-//! What Chunnels note about a connection, as `explain` shows it.
+//! Notes of Chunnels about a connection, as `explain` shows them.
 
 use super::program::{Server, json, output};
 use bertha::local::directory::Rules;

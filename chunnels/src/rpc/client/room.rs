@@ -25,8 +25,9 @@ impl Drop for WaitingCaller<'_> {
 
 impl Room {
     pub(super) fn new(limit: usize) -> Self {
-        let (excess, waiting) = Default::default();
-        Self { places: Semaphore::new(limit), limit: AtomicUsize::new(limit), excess, waiting }
+        let places = Semaphore::new(limit);
+        let limit = AtomicUsize::new(limit);
+        Self { places, limit, excess: AtomicUsize::new(0), waiting: AtomicUsize::new(0) }
     }
 
     /// Returns the number of places.

@@ -110,7 +110,7 @@ impl<S: StreamSocket, Data> StreamListener<S, Data> {
     /// Holds a client that has got the last descriptor. If there has been none for long, its stream ends, so that its
     /// descriptor becomes the spare one: without that, the clients behind it would wait in vain.
     #[cold]
-    fn hold(&self, stream: S, peer: Addr) -> io::Error {
+    fn hold(&self, stream: S, peer: Addr) {
         let mut shortage = self.shortage.lock();
         if shortage.is_long(Instant::now()) {
             drop(stream);
@@ -120,10 +120,15 @@ impl<S: StreamSocket, Data> StreamListener<S, Data> {
         } else {
             shortage.held = Some((stream, peer));
         }
-        Errno::MFILE.into()
     }
 
-    /// Returns the client that waits for a spare descriptor.
+    #[cold]
+    fn exhausted(&self, error: io::Error) -> Error {
+        let what = format!("cannot accept at {}: {error}", self.local);
+        Error::new(ErrorKind::Exhausted, what).at(S::NAME).because(error)
+    }
+
+    /// Takes the client that waits for a spare descriptor.
     fn held(&self) -> Option<(S, Addr)> {
         self.shortage.lock().held.take()
     }
@@ -143,12 +148,16 @@ impl<S: StreamSocket, Data: Octets> Listener<Data> for StreamListener<S, Data> {
                 Some(held) => Ok(held),
                 None => S::accept(&self.acceptor).await,
             };
-            let opened = accepted.and_then(|(stream, peer)| {
-                if !self.has_spare() {
-                    return Err(self.hold(stream, peer));
+            let opened = match accepted {
+                Ok((stream, peer)) if !self.has_spare() => {
+                    self.hold(stream, peer);
+                    return Err(self.exhausted(Errno::MFILE.into()));
                 }
-                StreamConnection::accepted(stream, peer, &self.settings, &self.unfinished)
-            });
+                Ok((stream, peer)) => {
+                    StreamConnection::accepted(stream, peer, &self.settings, &self.unfinished)
+                }
+                Err(error) => Err(error),
+            };
             let error = match opened {
                 Ok(connection) => {
                     self.shortage.lock().since = None;
@@ -158,15 +167,11 @@ impl<S: StreamSocket, Data: Octets> Listener<Data> for StreamListener<S, Data> {
             };
             match Errno::from_io_error(&error) {
                 Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::NOSPC) => {
-                    let is_long = {
-                        let mut shortage = self.shortage.lock();
-                        shortage.is_long(Instant::now()) && shortage.held.is_none()
-                    };
+                    let is_long = self.shortage.lock().is_long(Instant::now());
                     if is_long {
                         self.turn_away();
                     }
-                    let what = format!("cannot accept at {}: {error}", self.local);
-                    return Err(Error::new(ErrorKind::Exhausted, what).at(S::NAME).because(error));
+                    return Err(self.exhausted(error));
                 }
                 Some(Errno::BADF | Errno::INVAL | Errno::NOTSOCK | Errno::FAULT) | None => {
                     return Err(Error::from(error).at(S::NAME));

@@ -87,9 +87,11 @@ impl Places {
     /// Returns the time at which the next client may enter, if a client would have to make room that has come just now.
     pub(in crate::resp) fn waits_until(&self, now: Instant) -> Option<Instant> {
         let state = self.state.lock();
-        let takes_silent = state.silent.len() > self.most / MANY || state.known.is_empty();
-        let (_, longest) =
-            state.silent.first_key_value().filter(|_| takes_silent && state.len() >= self.most)?;
+        let takes_silent = state.silent_are_many(self.most) || state.known.is_empty();
+        if state.len() < self.most || !takes_silent {
+            return None;
+        }
+        let (_, longest) = state.silent.first_key_value()?;
         let until = longest.entered() + FIRST_WORD;
         (until > now).then_some(until)
     }
@@ -165,8 +167,13 @@ impl PlacesState {
         self.silent.len() + self.known.len()
     }
 
+    /// Returns true if clients that have said nothing make room whenever they came.
+    fn silent_are_many(&self, places: usize) -> bool {
+        self.silent.len() > places / MANY
+    }
+
     fn end_one(&mut self, now: Instant, places: usize, ending: Ending) {
-        let are_many = self.silent.len() > places / MANY;
+        let are_many = self.silent_are_many(places);
         let silent = self.silent.first_entry().filter(|it| are_many || it.get().idle(now) > PATIENCE);
         let client = silent.map(|it| it.remove()).or_else(|| self.longest_idle(self.crowded(places)));
         // Nobody has said anything, and all have just come.
