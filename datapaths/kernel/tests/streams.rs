@@ -327,7 +327,7 @@ fn a_listener_without_a_spare_descriptor_gets_one_again() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let client = || Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-        let [waiting, late, last] = [client(), client(), client()];
+        let [waiting, late, last, behind] = [client(), client(), client(), client()];
         let limit = Rlimit { current: Some(64), maximum: Some(64) };
         setrlimit(Resource::Nofile, limit).unwrap();
         let mut others: Vec<_> = all_descriptors().collect();
@@ -358,12 +358,20 @@ fn a_listener_without_a_spare_descriptor_gets_one_again() {
         others.extend(all_descriptors());
         others.pop();
         let listener = Tcp::new().listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
-        last.connect(&listener.local_addr().ip("test").unwrap().into()).unwrap();
+        for client in [&last, &behind] {
+            client.connect(&listener.local_addr().ip("test").unwrap().into()).unwrap();
+        }
         others.pop();
         while listener.turned_away() == 0 {
             assert_eq!(listener.accept().await.unwrap_err().kind(), ErrorKind::Exhausted);
         }
         assert!(has_ended(&last));
+        // Its descriptor is the spare one, and the client behind it gets the next.
+        assert_eq!(listener.turned_away(), 1);
+        others.pop();
+        let connection = listener.accept().await.unwrap();
+        (&behind).write_all(&[0, 0, 0, 1, 8]).unwrap();
+        assert_eq!(*connection.recv().await.unwrap(), [8]);
     });
 }
 
