@@ -72,6 +72,8 @@
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
 //! | `reliable`, `ordered`, `at-most-once`, `fragment`, `batch`, `nagle` | yes | transport over datagrams; see [`chunnels`] |
 //! | `rpc` | yes | requests and responses in [`rpc`], with typed services by [`service`](macro@service) |
+//! | `observe` | no | a process shows its connections to `bertha top`: `observe` |
+//! | `prometheus` | no | a collector for the crate `prometheus`: `observe::prometheus` |
 //! | `opentelemetry` | no | spans of calls of `rpc`, in one trace across processes |
 //! | `metrics`, `pace`, `retry` | yes | counting messages, sending at a bounded rate, and repeating requests |
 //! | `checksum` | yes | damaged messages are dropped |
@@ -124,8 +126,15 @@ pub use bertha_io as io;
 pub use bertha_local as local;
 #[doc(inline)]
 pub use bertha_negotiation as negotiation;
+#[cfg(feature = "observe")]
+#[doc(inline)]
+pub use bertha_observe as observe;
+// The function, beside the module of this name.
 #[doc(inline)]
 pub use bertha_negotiation::{names, rendezvous};
+#[cfg(feature = "observe")]
+#[doc(inline)]
+pub use bertha_observe::observe;
 
 #[doc(inline)]
 pub use bertha_core::{

@@ -2,7 +2,7 @@
 
 use crate::connections::ConnectionPlace;
 use crate::handshake::CurrentAgreement;
-use crate::observing::{self, Parts};
+use crate::observing::{self, EntryGuard, Parts};
 use crate::uncloned::uncloned;
 use crate::{Agreement, Session};
 use bertha_core::{Connection, Drops, Statistics, forward};
@@ -19,6 +19,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// has seen it, so long as the runtime lives. Dropping the connection tells the peer too, once.
 #[derive(Debug)]
 pub struct Negotiated<C> {
+    /// Dropped before the connection.
+    _entry: EntryGuard,
     connection: C,
     current_agreement: Arc<CurrentAgreement>,
     session: Arc<Session>,
@@ -37,8 +39,8 @@ impl<C: Connection> Negotiated<C> {
         dropped: Arc<AtomicU64>,
     ) -> Self {
         let parts = Parts { session: &session, agreement: &current_agreement, dropped: &dropped };
-        observing::connected(&connection, parts);
-        Self { connection, current_agreement, session, dropped, _place: None }
+        let _entry = observing::connected(&connection, parts);
+        Self { _entry, connection, current_agreement, session, dropped, _place: None }
     }
 }
 

@@ -8,6 +8,7 @@
 pub mod conformance;
 mod damaging_proxy;
 pub mod fuzz_targets;
+pub mod metrics;
 mod seeds;
 #[cfg(any(feature = "sqs", feature = "azure-queue", feature = "google-pubsub"))]
 pub mod servers;

@@ -4,12 +4,13 @@ use crate::explain::Explain;
 use crate::inspect::Inspect;
 use crate::perf::Perf;
 use crate::ping::Ping;
+use crate::top::Top;
 use bertha::Error;
 use bertha_program::Termination;
 use clap::{Parser, Subcommand};
 
 /// Measures connections over any datapath and stack, explains agreements, and shows the content of a
-/// rendezvous store.
+/// rendezvous store and the connections of programs.
 #[derive(Debug, Parser)]
 #[command(name = "bertha", version)]
 pub(crate) struct Arguments {
@@ -23,6 +24,7 @@ enum Command {
     Ping(Ping),
     Explain(Explain),
     Inspect(Inspect),
+    Top(Top),
 }
 
 impl Arguments {
@@ -32,6 +34,7 @@ impl Arguments {
             Command::Ping(ping) => ping.execute(termination).await,
             Command::Explain(explain) => termination.work(explain.execute()).await,
             Command::Inspect(inspect) => inspect.execute(termination).await,
+            Command::Top(top) => top.execute(termination).await,
         }
     }
 }

@@ -1,5 +1,5 @@
 //! The command `bertha`: it measures connections over any datapath and stack, explains agreements, and shows
-//! the content of a rendezvous store.
+//! the content of a rendezvous store and the connections of programs.
 
 #![forbid(unsafe_code)]
 
@@ -15,6 +15,7 @@ mod probe;
 mod rate;
 mod site;
 mod stack;
+mod top;
 mod transport;
 
 use bertha_program::run_async;

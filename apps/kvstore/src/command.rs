@@ -2,10 +2,11 @@
 
 use bertha::{Addr, Error};
 use bertha_kvstore::resp::{Password, RespAddr, Settings};
+use bertha_kvstore::server::Figures;
 use bertha_kvstore::{Capacity, Options, Server, Sharding, Shards, zone};
 use bertha_program::tls::ServerOptions;
 use bertha_program::values::seconds;
-use bertha_program::{Termination, exposure, say};
+use bertha_program::{Termination, Watched, Watching, exposure, say};
 use clap::{Args, Parser, Subcommand};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -61,6 +62,8 @@ struct Serve {
     capacity: CapacityPerShard,
     #[command(flatten)]
     encryption: ServerOptions,
+    #[command(flatten)]
+    watching: Watching,
 }
 
 /// How clients of Redis are served.
@@ -88,6 +91,8 @@ struct Shard {
     capacity: CapacityPerShard,
     #[command(flatten)]
     encryption: ServerOptions,
+    #[command(flatten)]
+    watching: Watching,
 }
 
 #[derive(Debug, Args)]
@@ -102,16 +107,44 @@ struct CapacityPerShard {
 
 impl Arguments {
     pub(crate) fn execute(self, termination: Termination) -> Result<(), Error> {
+        let watching = match &self.command {
+            Some(Command::Shard(shard)) => &shard.watching,
+            None => &self.serve.watching,
+        };
+        let watched = watching.clone().begin("kvstore")?;
         let server = match self.command {
             Some(Command::Shard(shard)) => {
                 Server::start_shard(shard.addr, shard.capacity.get(), shard.encryption.encryption()?)?
             }
             None => Server::start(self.serve.options()?)?,
         };
+        watch(&watched, &server.figures())?;
         announce(&server);
         termination.block();
         server.stop()
     }
+}
+
+/// Adds the figures of the store to its metrics.
+fn watch(watched: &Watched, figures: &Figures) -> Result<(), Error> {
+    let read = |read: fn(&Figures) -> u64| {
+        let figures = figures.clone();
+        move || read(&figures)
+    };
+    watched.gauge("kvstore_records", "Records in the shards of this process.", read(Figures::records))?;
+    watched.gauge("kvstore_record_bytes", "Bytes of all keys and values.", read(Figures::bytes))?;
+    watched.gauge("kvstore_resp_clients", "Clients of Redis at this moment.", read(Figures::resp_clients))?;
+    let connections = read(Figures::resp_connections);
+    watched.counter(
+        "kvstore_resp_connections_total",
+        "Clients of Redis that have connected.",
+        connections,
+    )?;
+    let commands = read(Figures::resp_commands);
+    watched.counter("kvstore_resp_commands_total", "Commands of clients of Redis.", commands)?;
+    let (help, endings) = ("Clients of Redis whose connection the store ended.", figures.clone());
+    let endings = move || endings.resp_endings();
+    watched.counters("kvstore_resp_connections_ended_total", help, "reason", endings)
 }
 
 /// Prints the address for clients, which they could not know otherwise with port 0.

@@ -1,5 +1,5 @@
 //! The common part of Bertha's programs: a command line that documents itself, the log, the end by a signal,
-//! exit codes, options for TLS, and texts that go to a terminal.
+//! exit codes, options for TLS and for being watched, and texts that go to a terminal.
 
 #![forbid(unsafe_code)]
 
@@ -15,8 +15,12 @@ mod termination;
 #[cfg(feature = "tls")]
 pub mod tls;
 pub mod values;
+#[cfg(feature = "watching")]
+mod watching;
 
 pub use escape::escaped;
 pub use run::{run, run_async};
 pub use say::say;
 pub use termination::Termination;
+#[cfg(feature = "watching")]
+pub use watching::{Watched, Watching};

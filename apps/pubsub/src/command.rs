@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::commands::Commands;
+use crate::event_counts::EventCounts;
 use crate::history::Journal;
 use crate::joining::take_part;
 use crate::participant::Part;
@@ -8,7 +9,7 @@ use crate::scenario::{Scenario, play};
 use crate::store::Store;
 use crate::{check, figure, history, sharing};
 use bertha_core::{Error, ErrorKind};
-use bertha_program::{Termination, exposure};
+use bertha_program::{Termination, Watching, exposure};
 use clap::{Parser, Subcommand};
 use std::io::Write;
 use std::path::PathBuf;
@@ -36,6 +37,8 @@ enum Command {
         part: Part,
         #[command(flatten)]
         demands: Demands,
+        #[command(flatten)]
+        watching: Watching,
     },
     /// Starts two participants, publishes, adds a third while messages flow, publishes on, and checks the
     /// history.
@@ -95,12 +98,15 @@ impl Demands {
 impl Arguments {
     pub(crate) async fn execute(self, termination: &Termination) -> Result<(), Error> {
         match self.command {
-            Command::Join { store, part, demands } => {
+            Command::Join { store, part, demands, watching } => {
                 demands.check()?;
+                let watched = watching.begin("pubsub")?;
+                let counts = EventCounts::default();
+                counts.watch(&watched)?;
                 let input = tokio::io::BufReader::new(tokio::io::stdin());
                 exposure::warn_of_files_in(&store);
                 let commands = Commands::until_ended(input, termination.clone());
-                take_part(part, Store::at(&store)?, commands, Journal::Printed).await
+                take_part(part, Store::at(&store)?, commands, Journal::Printed(counts)).await
             }
             Command::Run { scenario, demands, figure, history, json } => {
                 demands.check()?;

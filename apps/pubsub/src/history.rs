@@ -1,5 +1,6 @@
 //! The history of a participant, a JSON object per line.
 
+use crate::event_counts::EventCounts;
 use bertha_core::{Error, ErrorKind};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -73,8 +74,8 @@ impl Line {
 /// The destination of a participant's history.
 #[derive(Debug, Clone)]
 pub(crate) enum Journal {
-    /// The standard output, a JSON object per line.
-    Printed,
+    /// The standard output, a JSON object per line. The events are counted.
+    Printed(EventCounts),
     /// The scenario that runs in this process.
     Kept(mpsc::Sender<Line>),
 }
@@ -87,7 +88,10 @@ impl Journal {
     pub(crate) fn note(&self, participant: u32, what: What) -> Result<(), Error> {
         let line = Line::new(participant, what);
         match self {
-            Self::Printed => line.print(),
+            Self::Printed(counts) => {
+                counts.count(&line.what);
+                line.print()
+            }
             Self::Kept(lines) => lines.try_send(line).map_err(|_| {
                 Error::new(ErrorKind::Exhausted, "the scenario does not read the history of its participants")
             }),

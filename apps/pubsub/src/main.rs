@@ -8,6 +8,7 @@
 mod check;
 mod command;
 mod commands;
+mod event_counts;
 mod figure;
 mod history;
 mod joining;

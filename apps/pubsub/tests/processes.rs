@@ -1,6 +1,7 @@
 //! Real processes over real stores: they change their ordering, and lose, repeat and swap no message.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and say what they skip")]
 
+use bertha_tests::metrics::{Metered, judge, value};
 use std::io::{BufRead, BufReader, Write};
 use std::net::UdpSocket;
 use std::path::PathBuf;
@@ -50,6 +51,23 @@ fn a_demand_for_encryption_is_refused() {
         let log = String::from_utf8_lossy(&told.stderr);
         assert!(!told.status.success() && log.contains("in the clear"), "{log}");
     }
+}
+
+#[test]
+fn a_participant_tells_its_messages_to_prometheus() {
+    let Some(url) = redis() else { return };
+    let topic = format!("metrics-{}", std::process::id());
+    let mut command = Command::new(PROGRAM);
+    command.args(["join", "--store", &url, "--topic", &topic, "--id", "1", "--group", &group()]);
+    let mut participant = Metered::start(&mut command);
+    assert!(participant.line().contains(r#""event":"joined""#));
+    participant.tell("publish 3 0");
+    participant.value_becomes("pubsub_messages_published_total", 3);
+    participant.tell("publish x");
+    participant.value_becomes("pubsub_orders_refused_total", 1);
+    let metrics = participant.scrape();
+    judge(&metrics);
+    assert_eq!(value(&metrics, "pubsub_messages_failed_total"), Some(0.0));
 }
 
 #[test]

@@ -77,6 +77,8 @@ pub struct Statistics {
 #[derive(Debug)]
 pub struct Layer {
     name: &'static str,
+    /// The object of which this is the state, if several connections share it.
+    shared: Option<usize>,
     state: Option<Box<dyn LayerStatistics>>,
     drops: Vec<Dropped>,
 }
@@ -84,7 +86,14 @@ pub struct Layer {
 impl Statistics {
     /// Adds a layer above the layers that were added before.
     pub fn add(&mut self, name: &'static str, state: impl LayerStatistics) {
-        self.layers.push(Layer { name, state: Some(Box::new(state)), drops: Vec::new() });
+        self.layers.push(Layer { name, shared: None, state: Some(Box::new(state)), drops: Vec::new() });
+    }
+
+    /// Adds a layer whose state several connections share, such as that of a socket or a port. `object` tells
+    /// one such state from another: it is the address of what the connections share.
+    pub fn add_shared<T: ?Sized>(&mut self, name: &'static str, object: &T, state: impl LayerStatistics) {
+        let shared = Some(std::ptr::from_ref(object).addr());
+        self.layers.push(Layer { name, shared, state: Some(Box::new(state)), drops: Vec::new() });
     }
 
     /// Adds drops to the layers of their names. A layer that has no other statistics is added.
@@ -93,7 +102,12 @@ impl Statistics {
             let layer = self.layers.iter_mut().find(|layer| layer.name == dropped.layer);
             match layer {
                 Some(layer) => layer.drops.push(dropped),
-                None => self.layers.push(Layer { name: dropped.layer, state: None, drops: vec![dropped] }),
+                None => self.layers.push(Layer {
+                    name: dropped.layer,
+                    shared: None,
+                    state: None,
+                    drops: vec![dropped],
+                }),
             }
         }
     }
@@ -113,6 +127,12 @@ impl Layer {
     /// Returns the name of the Chunnel, or of the part of the connection below the stack.
     pub fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// Returns the number of the object of which this is the state, if several connections share it: sums over
+    /// connections count each such object once. Numbers may be used again after the object has gone.
+    pub fn shared(&self) -> Option<usize> {
+        self.shared
     }
 
     /// Returns the state, if the layer tells a `T`.
@@ -193,6 +213,12 @@ mod tests {
         statistics.add("Lower", Sent(1));
         statistics.add("Upper", Sent(2));
         statistics.add_drops(&drops);
+        let socket = 7;
+        let mut of_socket = Statistics::default();
+        of_socket.add_shared("Socket", &socket, Sent(1));
+        let address = std::ptr::from_ref(&socket).addr();
+        assert!(of_socket.layers().all(|layer| layer.shared() == Some(address)));
+        assert!(statistics.layers().all(|layer| layer.shared().is_none()));
         assert_eq!(
             statistics.to_string(),
             "Alone: dropped 1 late\n\

@@ -4,7 +4,8 @@ use super::{Metrics, Snapshot, Totals};
 use std::fmt::{self, Display, Write};
 
 /// Returns the counters in the format of Prometheus: the counters `bertha_messages_total`,
-/// `bertha_bytes_total` and `bertha_errors_total`, each for both directions; the gauge `bertha_connections`;
+/// `bertha_bytes_total` and `bertha_errors_total`, each for both directions; the gauge
+/// `bertha_position_connections`;
 /// and the histogram `bertha_send_seconds`. The label `position` is [`Metrics::position`], which should
 /// differ between Chunnels.
 pub fn prometheus<'m>(metrics: impl IntoIterator<Item = &'m Metrics>) -> String {
@@ -32,9 +33,9 @@ fn write_all(text: &mut String, positions: &[(Label<'_>, Snapshot)]) -> fmt::Res
             }
         }
     }
-    head(text, "bertha_connections", "Connections at the moment.", "gauge")?;
+    head(text, "bertha_position_connections", "Connections with this position in their stack.", "gauge")?;
     for (position, snapshot) in positions {
-        writeln!(text, "bertha_connections{{position=\"{position}\"}} {}", snapshot.connections)?;
+        writeln!(text, "bertha_position_connections{{position=\"{position}\"}} {}", snapshot.connections)?;
     }
     let name = "bertha_send_seconds";
     head(text, name, "Time until the layers below had taken the message.", "histogram")?;

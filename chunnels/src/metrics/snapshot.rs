@@ -67,8 +67,8 @@ impl Latency {
         self.counts.iter().position(reaches).and_then(upper_bound)
     }
 
-    /// Iterates over the factors of two: the bound of each, and the number of calls within it.
-    pub(super) fn octaves(&self) -> impl Iterator<Item = (Duration, u64)> {
+    /// Iterates over the times that are factors of two apart: each bound, and the number of calls within it.
+    pub fn octaves(&self) -> impl Iterator<Item = (Duration, u64)> {
         (0..=OCTAVES).filter_map(|octave| {
             let last = octave << SPLIT;
             Some((upper_bound(last)?, self.counts[..=last].iter().sum()))

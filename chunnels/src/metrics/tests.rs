@@ -94,7 +94,7 @@ async fn the_text_is_what_prometheus_reads() {
         "bertha_messages_total{position=\"one\",direction=\"sent\"} 3",
         "bertha_bytes_total{position=\"one\",direction=\"sent\"} 15",
         "bertha_errors_total{position=\"a \\\"quoted\\\"\\\\\\n name\",direction=\"received\"} 0",
-        "bertha_connections{position=\"one\"} 1",
+        "bertha_position_connections{position=\"one\"} 1",
         "# TYPE bertha_send_seconds histogram",
         "bertha_send_seconds_bucket{position=\"one\",le=\"+Inf\"} 3",
         "bertha_send_seconds_count{position=\"one\"} 3",

@@ -416,7 +416,7 @@ impl Connection for DpdkConnection {
     }
 
     fn observe(&self, into: &mut Statistics) {
-        into.add("Dpdk", self.device.statistics());
+        into.add_shared("Dpdk", &*self.device, self.device.statistics());
     }
 }
 

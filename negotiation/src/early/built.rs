@@ -2,11 +2,14 @@
 
 use crate::Session;
 use crate::handshake::CurrentAgreement;
+use crate::observing::EntryGuard;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 /// A stack over a link.
 pub(super) struct Built<C> {
+    /// Dropped before the connection.
+    pub(super) _entry: EntryGuard,
     pub(super) connection: C,
     /// The current agreement.
     pub(super) agreement: Arc<CurrentAgreement>,

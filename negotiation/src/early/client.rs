@@ -78,8 +78,8 @@ where
                 setup.done();
                 agreement.note(notes.take());
                 let parts = Parts { session: &session, agreement: &agreement, dropped: &dropped };
-                observing::connected(&connection, parts);
-                Ok(Built { connection, agreement, dropped, session })
+                let _entry = observing::connected(&connection, parts);
+                Ok(Built { _entry, connection, agreement, dropped, session })
             }
             Err(error) => {
                 setup.failed(&error).await;

@@ -109,6 +109,11 @@ impl<C: Connection<Data = Buf>> LinkShared<C> {
         self.epochs.current_agreement.get().map(|current_agreement| current_agreement.get())
     }
 
+    /// Returns true while a change of the stack is under way.
+    pub(super) fn is_changing(&self) -> bool {
+        self.epochs.queues.lock().len() > 1
+    }
+
     pub(crate) fn agree(&self, agreement: Agreement) {
         if let Some(current_agreement) = self.epochs.current_agreement.get() {
             current_agreement.set(agreement);

@@ -13,6 +13,8 @@ pub struct LinkStatistics {
     pub is_usable: bool,
     /// Number of times that the connection has changed its stack.
     pub changes: u64,
+    /// True while a change of the stack is under way: the stacks of two epochs, or of more, are in place.
+    pub is_changing: bool,
     /// Number of receptions that showed that the peer is there: messages, or bursts of messages. It wraps
     /// around after 2^32.
     pub receptions: u32,
@@ -31,6 +33,7 @@ impl LayerStatistics for LinkStatistics {
         vec![
             ("usable", Value::Is(self.is_usable)),
             ("changes", Value::Total(self.changes)),
+            ("changing", Value::Is(self.is_changing)),
             ("receptions", Value::Total(self.receptions.into())),
             ("idle_timeout", Value::Time(self.idle_timeout)),
             ("mtu", Value::Bytes(self.mtu as u64)),
@@ -50,6 +53,7 @@ impl<C: Connection<Data = Buf>> Observed for LinkShared<C> {
             LinkStatistics {
                 is_usable: self.lifecycle.is_usable(),
                 changes,
+                is_changing: self.is_changing(),
                 receptions: self.lifecycle.arrivals(),
                 idle_timeout: self.idle_timeout,
                 mtu: base.mtu(),

@@ -27,13 +27,14 @@ const EDGES: [&str; 18] = [
 ];
 
 /// The files of the tables, and the number of surfaces in each.
-const TABLES: [(&str, usize); 13] = [
+const TABLES: [(&str, usize); 14] = [
     ("apps/file-transfer/tests/edges.md", 1),
     ("apps/kvstore/tests/edges.md", 1),
     ("chunnels/ccp/tests/edges.md", 1),
     ("datapaths/dpdk/tests/edges.md", 1),
     ("datapaths/shm/tests/edges.md", 1),
     ("local/tests/edges.md", 1),
+    ("observe/tests/edges.md", 2),
     ("tests/tests/caladan/edges.md", 1),
     ("tests/tests/chunnels/edges.md", 5),
     ("tests/tests/crowds/edges.md", 1),

@@ -26,7 +26,7 @@ fn connections_and_listeners_are_listed_from_the_start_until_their_end() {
         let (here, there) = futures_util::join!(connect().into_future(), incoming.next());
         let (here, there) = (here.unwrap(), there.unwrap());
         let own_connections = || {
-            let mut all = observing::connections();
+            let mut all = observing::observe().connections;
             all.retain(|it| it.local == own() || it.peer == own());
             all
         };
@@ -35,7 +35,7 @@ fn connections_and_listeners_are_listed_from_the_start_until_their_end() {
         assert!([&first.local, &second.local].contains(&&own()), "{first:?}");
         assert_eq!(first.agreement.to_string().split(',').next(), Some("Nothing"));
         assert!(first.statistics.get::<LinkStatistics>().unwrap().is_usable);
-        let listeners = observing::listeners();
+        let listeners = observing::observe().listeners;
         let listener = listeners.iter().find(|it| it.local == own()).unwrap();
         assert_eq!(listener.statistics.get::<IncomingStatistics>().unwrap().connections, 1);
         assert!(!listeners.iter().any(|it| it.local == server_addr()), "it began before");
@@ -43,7 +43,7 @@ fn connections_and_listeners_are_listed_from_the_start_until_their_end() {
         // A dropped end is gone at once; the peers' tasks end with the simulation.
         assert!(own_connections().is_empty(), "{:?}", own_connections());
         drop(incoming);
-        assert!(!observing::listeners().iter().any(|it| it.local == own()));
+        assert!(!observing::observe().listeners.iter().any(|it| it.local == own()));
     });
 }
 
@@ -58,7 +58,8 @@ fn ended_connections_are_listed_no_more() {
             let (here, there) = futures_util::join!(connecting.into_future(), incoming.next());
             drop((here.unwrap(), there.unwrap()));
         }
-        let left = observing::connections().into_iter().find(|it| it.local == other || it.peer == other);
+        let left =
+            observing::observe().connections.into_iter().find(|it| it.local == other || it.peer == other);
         assert!(left.is_none(), "{left:?}");
     });
 }

@@ -5,11 +5,12 @@ use bertha::prelude::*;
 use bertha::{Addr, Base, ErrorKind, Negotiated, Settings};
 use bertha_file_transfer::{Error, Message, Receiver};
 use bertha_program::tls::ServerOptions;
-use bertha_program::{Termination, exposure, say};
+use bertha_program::{Termination, Watched, Watching, exposure, say};
 use clap::Args;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
@@ -42,6 +43,8 @@ pub(super) struct Arguments {
     carriage: Carriage,
     #[command(flatten)]
     encryption: ServerOptions,
+    #[command(flatten)]
+    watching: Watching,
 }
 
 impl Arguments {
@@ -51,7 +54,10 @@ impl Arguments {
         bertha::run(async move {
             let receiver = Receiver::open(self.directory).await?.at_most(self.max);
             let receiver = if self.replace { receiver.replacing() } else { receiver };
-            let receive = Receive { receiver, addr: self.addr, termination };
+            let watched = self.watching.begin("file-transfer")?;
+            let outcomes = Outcomes::default();
+            outcomes.watch(&receiver, &watched)?;
+            let receive = Receive { receiver, addr: self.addr, termination, outcomes };
             self.carriage.carry(receive, encryption).await
         })?
     }
@@ -61,6 +67,32 @@ struct Receive {
     receiver: Receiver,
     addr: Addr,
     termination: Termination,
+    outcomes: Outcomes,
+}
+
+/// The numbers of transfers, for metrics. Clones share them.
+#[derive(Clone, Debug, Default)]
+struct Outcomes(Arc<[AtomicU64; 2]>);
+
+impl Outcomes {
+    /// Counts a transfer that has ended.
+    fn count(&self, is_kept: bool) {
+        self.0[usize::from(is_kept)].fetch_add(1, Relaxed);
+    }
+
+    /// Adds the numbers to the metrics of the program.
+    fn watch(&self, receiver: &Receiver, watched: &Watched) -> Result<(), bertha::Error> {
+        let received = receiver.clone();
+        let help = "Bytes of files that have arrived.";
+        watched.counter("file_transfer_received_bytes_total", help, move || received.received())?;
+        let read = |is_kept: bool| {
+            let outcomes = self.0.clone();
+            move || outcomes[usize::from(is_kept)].load(Relaxed)
+        };
+        watched.counter("file_transfer_files_kept_total", "Files that were received whole.", read(true))?;
+        let help = "Connections over which no file was received whole.";
+        watched.counter("file_transfer_files_failed_total", help, read(false))
+    }
 }
 
 impl Task for Receive {
@@ -84,8 +116,9 @@ impl Task for Receive {
                 let Some(connection) = incoming.next().await else { break };
                 let receiver = self.receiver.clone();
                 let termination = termination.clone();
+                let outcomes = self.outcomes.clone();
                 bertha::spawn(async move {
-                    serve(receiver, connection, &termination).await;
+                    serve(receiver, connection, &termination, &outcomes).await;
                     drop(place);
                 });
             }
@@ -110,6 +143,7 @@ async fn serve<C: Connection<Data = Message>>(
     receiver: Receiver,
     connection: Negotiated<C>,
     termination: &Termination,
+    outcomes: &Outcomes,
 ) {
     let peer = connection.base().peer_addr();
     tracing::info!(%peer, agreement = %connection.explain(), "connected");
@@ -120,6 +154,7 @@ async fn serve<C: Connection<Data = Message>>(
             return tracing::info!(%peer, closed = closed.is_ok(), "ends with the receiver");
         }
     };
+    outcomes.count(kept.is_ok());
     match kept {
         Ok(kept) => say(format!(
             "file-transfer: kept {}, {} bytes, from byte {} on over this connection, sha256 {}; {}",

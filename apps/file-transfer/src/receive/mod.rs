@@ -16,6 +16,7 @@ use std::fs::{self, Metadata};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use turns::{Turn, Turns};
 
 /// A receiver that keeps files in a directory. A single value serves all senders, through
@@ -26,6 +27,7 @@ pub struct Receiver {
     max: u64,
     replaces: bool,
     turns: Turns,
+    received: Arc<AtomicU64>,
 }
 
 /// A file that was received.
@@ -50,7 +52,13 @@ impl Receiver {
         let directory = directory.into();
         // The call fails if the directory does not exist, or is no directory.
         drop(fs::read_dir(&directory).map_err(Error::file("opening", &directory))?);
-        Ok(Self { directory: directory.into(), max: u64::MAX, replaces: false, turns: Turns::default() })
+        Ok(Self {
+            directory: directory.into(),
+            max: u64::MAX,
+            replaces: false,
+            turns: Turns::default(),
+            received: Arc::default(),
+        })
     }
 
     /// Limits the length of files to `bytes`.
@@ -63,6 +71,11 @@ impl Receiver {
     #[must_use]
     pub fn replacing(self) -> Self {
         Self { replaces: true, ..self }
+    }
+
+    /// Returns the number of bytes that have arrived so far, in all files. Clones count together.
+    pub fn received(&self) -> u64 {
+        self.received.load(Relaxed)
     }
 
     /// Receives the single file that comes over this connection, and closes it. A newer connection with this
@@ -139,6 +152,7 @@ impl Receiver {
         let expected = loop {
             match turn.or_superseded(connection.recv()).await? {
                 Message::Chunk(bytes) if fits(&bytes, length - partial.len()) => {
+                    self.received.fetch_add(bytes.len() as u64, Relaxed);
                     partial.append(bytes).await?
                 }
                 Message::End { digest } if partial.len() == length => break digest,

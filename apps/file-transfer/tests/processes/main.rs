@@ -8,6 +8,7 @@ mod encrypted;
 mod ending;
 mod full;
 mod hashes;
+mod metrics;
 mod namespaces;
 mod program;
 #[cfg(feature = "quic")]

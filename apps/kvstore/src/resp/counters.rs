@@ -56,20 +56,20 @@ impl Counters {
         self.started.elapsed()
     }
 
-    pub(super) fn clients(&self) -> u64 {
+    pub(crate) fn clients(&self) -> u64 {
         self.clients.load(Relaxed)
     }
 
-    pub(super) fn connections(&self) -> u64 {
+    pub(crate) fn connections(&self) -> u64 {
         self.connections.load(Relaxed)
     }
 
-    pub(super) fn commands(&self) -> u64 {
+    pub(crate) fn commands(&self) -> u64 {
         self.commands.load(Relaxed)
     }
 
-    /// The connections that the store ended for each reason.
-    pub(super) fn endings(&self) -> impl Iterator<Item = (Ending, u64)> {
-        Ending::ALL.into_iter().zip(&self.ended).map(|(ending, count)| (ending, count.load(Relaxed)))
+    /// The connections that the store ended for each reason, by its name.
+    pub(crate) fn endings(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        Ending::ALL.into_iter().zip(&self.ended).map(|(ending, count)| (ending.name(), count.load(Relaxed)))
     }
 }

@@ -45,8 +45,8 @@ fn fields(section: &str, counters: &Counters) -> String {
                 ("total_connections_received", &counters.connections()),
                 ("total_commands_processed", &counters.commands()),
             ]);
-            for (ending, count) in counters.endings() {
-                text.push_str(&format!("connections_ended_{}:{count}\r\n", ending.name()));
+            for (reason, count) in counters.endings() {
+                text.push_str(&format!("connections_ended_{reason}:{count}\r\n"));
             }
             text
         }

@@ -1,5 +1,6 @@
 //! The running store: a router and its shards.
 
+mod figures;
 mod handler;
 mod listening;
 mod router;
@@ -20,6 +21,7 @@ use starting::{RespEnds, ShardSettings, start_shard};
 use thread::Thread;
 
 pub use crate::stop::{Stop, Stopper};
+pub use figures::Figures;
 pub use handler::Handler;
 pub use listening::Listening;
 pub use router::Router;
@@ -84,6 +86,7 @@ pub struct Server {
     map: ShardMap,
     stopper: Stopper,
     threads: Vec<Thread>,
+    figures: Figures,
 }
 
 impl Server {
@@ -110,6 +113,8 @@ impl Server {
             queues.clear();
         }
         let mut threads = Vec::<Thread>::new();
+        let resp_shared = resp.as_ref().map(RespEnds::shared);
+        let mut figures = Figures { stores: Vec::new(), resp: resp_shared };
         let shards = match &options.shards {
             Shards::Remote(shards) => shards.clone(),
             Shards::Local(count) => {
@@ -117,9 +122,11 @@ impl Server {
                 let mut advertised = Vec::new();
                 for (number, addr) in options.local_addrs(*count)?.into_iter().enumerate() {
                     let with_resp = resp.as_mut().and_then(|ends| ends.next(threads.first()));
+                    let shard = Shard::new(options.capacity);
+                    figures.stores.push(shard.store().clone());
                     let settings = ShardSettings {
                         addr,
-                        capacity: options.capacity,
+                        shard,
                         encryption: options.encryption.clone(),
                         queue: queues.next(),
                         with_resp,
@@ -137,7 +144,7 @@ impl Server {
         let addr = router.addrs().bertha;
         let resp = threads.first().map(|shard| shard.addrs().resp.clone()).unwrap_or_default();
         threads.push(router);
-        Ok(Self { addr, resp, map, stopper, threads })
+        Ok(Self { addr, resp, map, stopper, threads, figures })
     }
 
     /// Starts a single shard without a router, for the [`Shards::Remote`] of another process.
@@ -150,11 +157,13 @@ impl Server {
         encryption: Option<Encryption>,
     ) -> Result<Self, Error> {
         let stopper = Stopper::new();
-        let settings = ShardSettings { addr, capacity, encryption, queue: None, with_resp: None };
+        let shard = Shard::new(capacity);
+        let figures = Figures { stores: vec![shard.store().clone()], resp: None };
+        let settings = ShardSettings { addr, shard, encryption, queue: None, with_resp: None };
         let shard = start_shard(0, settings, &stopper)?;
         let addr = shard.addrs().bertha;
         let map = shard_map([addr.into()])?;
-        Ok(Self { addr, resp: Vec::new(), map, stopper, threads: vec![shard] })
+        Ok(Self { addr, resp: Vec::new(), map, stopper, threads: vec![shard], figures })
     }
 
     /// Returns the address for clients, with the port that the system chose.
@@ -170,6 +179,11 @@ impl Server {
     /// Returns the map on which clients have to agree.
     pub fn map(&self) -> &ShardMap {
         &self.map
+    }
+
+    /// Returns the figures of the store, which can be read until it stops and after.
+    pub fn figures(&self) -> Figures {
+        self.figures.clone()
     }
 
     /// Closes all connections, and waits for their end: for at most some 300 ms with clients that don't

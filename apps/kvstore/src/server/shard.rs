@@ -24,6 +24,10 @@ impl Shard {
         Self { store: SharedStore::new(capacity) }
     }
 
+    pub(super) fn store(&self) -> &SharedStore {
+        &self.store
+    }
+
     /// Replaces requests by their replies.
     fn answer(&self, messages: &mut [Message]) {
         let mut store = self.store.borrow();

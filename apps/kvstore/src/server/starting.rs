@@ -3,8 +3,8 @@
 use super::shard::{self, ShardListeners, WithResp};
 use super::thread::{self, Addrs, Opened, Thread};
 use super::{Listening, Shard, Stopper, listening};
+use crate::Message;
 use crate::resp::{self, Fronts, RespAddr, Sharing};
-use crate::{Capacity, Message};
 use bertha::chunnels::shard::ShardQueue;
 use bertha::chunnels::{Checksum, Serialize};
 use bertha::prelude::*;
@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 /// The settings of a shard.
 pub(super) struct ShardSettings {
     pub(super) addr: SocketAddr,
-    pub(super) capacity: Capacity,
+    pub(super) shard: Shard,
     pub(super) encryption: Option<Encryption>,
     /// Messages from a router in this process.
     pub(super) queue: Option<ShardQueue<Message>>,
@@ -40,7 +40,7 @@ pub(super) fn start_shard(
     settings: ShardSettings,
     stopper: &Stopper,
 ) -> Result<Thread, Error> {
-    let ShardSettings { addr, capacity, encryption, queue, with_resp } = settings;
+    let ShardSettings { addr, shard, encryption, queue, with_resp } = settings;
     let name = format!("shard {number}");
     let stop = stopper.subscribe();
     let messages = Serialize::<Message>::new();
@@ -48,14 +48,14 @@ pub(super) fn start_shard(
         None => thread::start(
             name,
             open(make_stack!(messages, Checksum::new()), addr, Settings::default(), with_resp),
-            move |listeners| shard::run(listeners, Shard::new(capacity), queue, stop),
+            move |listeners| shard::run(listeners, shard, queue, stop),
         ),
         Some(encryption) => {
             let settings = encryption.settings(Settings::default());
             thread::start(
                 name,
                 open(make_stack!(messages, encryption.wire()), addr, settings, with_resp),
-                move |listeners| shard::run(listeners, Shard::new(capacity), queue, stop),
+                move |listeners| shard::run(listeners, shard, queue, stop),
             )
         }
     }
@@ -107,6 +107,11 @@ impl RespEnds {
             tracing::info!(most, "the limit of file descriptors allows fewer clients than the settings");
         }
         Self { addrs, ends: ends.into_iter(), shared: resp::RespShared::new(settings, most) }
+    }
+
+    /// Returns the state that the clients of all shards share.
+    pub(super) fn shared(&self) -> resp::RespShared {
+        self.shared.clone()
     }
 
     /// The end of the next shard. The first one listens at all addresses, and the others where it found that they can too.

@@ -12,6 +12,7 @@ mod dpdk;
 mod foreign;
 mod large;
 mod like_redis;
+mod metrics;
 mod odd_bytes;
 mod program;
 mod programs;

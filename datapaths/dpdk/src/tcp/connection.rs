@@ -272,7 +272,7 @@ impl<Data: Octets> Connection for TcpConnection<Data> {
     }
 
     fn observe(&self, into: &mut Statistics) {
-        into.add("Dpdk", self.device.statistics());
+        into.add_shared("Dpdk", &*self.device, self.device.statistics());
     }
 }
 

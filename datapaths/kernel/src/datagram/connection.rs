@@ -134,7 +134,7 @@ impl<S: DatagramSocket> Connection for DatagramConnection<S> {
             send_buffer: socket.send_buffer_size().ok().map(bytes),
             receive_buffer: socket.recv_buffer_size().ok().map(bytes),
         };
-        into.add(self.base.datapath(), statistics);
+        into.add_shared(self.base.datapath(), &*self.endpoint, statistics);
     }
 }
 

@@ -1,0 +1,80 @@
+//! The screen.
+
+use crate::scene::{Scene, top};
+use crate::terminal::Terminal;
+use bertha_observe::Observer;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_are_listed_sorted_filtered_and_shown_in_detail() {
+    let Some(terminal) = Terminal::open() else { return };
+    let scene = Scene::new().await;
+    let mut command = top(scene.folder());
+    terminal.run(command.args(["--interval", "0.1", "--sort", "peer"]));
+
+    let list = terminal.shows("Reliable");
+    assert!(list.contains("bertha top: 1 process, 4 connections"), "{list}");
+    assert!(
+        list.contains(&format!("scene listens at {}: 2 open, 2 accepted, 0 refused", scene.server)),
+        "{list}"
+    );
+    let of_clients =
+        list.lines().filter(|line| line.contains("Reliable") && line.contains(&scene.server.to_string()));
+    assert_eq!(of_clients.count(), 2, "{list}");
+    // After the second look there are rates.
+    terminal.until(|screen| screen.lines().any(|line| line.contains("Reliable") && line.contains(" 0 ")));
+
+    terminal.key("/");
+    for key in ["n", "o", "n", "e"] {
+        terminal.key(key);
+    }
+    let filtered = terminal.shows("filter: none_");
+    assert!(filtered.contains("0 shown") && !filtered.contains("Reliable"), "{filtered}");
+    for _ in 0..4 {
+        terminal.key("BSpace");
+    }
+    terminal.until(|screen| screen.contains("filter: _") && screen.contains("Reliable"));
+    terminal.key("Enter");
+
+    terminal.key("Down");
+    terminal.key("Enter");
+    let detail = terminal.shows("agreed as");
+    for text in ["of scene (process", "peer        ", "Reliable", "packets sent"] {
+        assert!(detail.contains(text), "{text} in {detail}");
+    }
+    for _ in 0..12 {
+        terminal.key("j");
+    }
+    terminal.until(|screen| screen.contains("Link") && !screen.contains("of scene (process"));
+    terminal.key("Escape");
+    terminal.shows("bertha top: 1 process");
+    // Any size of the terminal will do.
+    for (columns, lines) in [(20, 3), (1, 1), (200, 50)] {
+        terminal.resize(columns, lines);
+    }
+    terminal.shows("s sort");
+    terminal.key("p");
+    terminal.shows("stopped");
+    terminal.key("q");
+    // The shell's line is there again, and obeys.
+    terminal.until(|screen| !screen.contains("bertha top: ") && screen.contains("$ "));
+    terminal.run(std::process::Command::new("echo").arg("back again"));
+    terminal.until(|screen| screen.lines().any(|line| line == "back again"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_of_a_program_moves_no_cursor_and_an_end_is_shown() {
+    let Some(terminal) = Terminal::open() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let observer = Observer::at(folder.path(), "evil\u{1b}[2J\u{9b}31m\n").unwrap();
+    let incoming = {
+        use bertha::prelude::*;
+        bertha::chunnels::Nothing.listen(bertha::kernel::Udp::default(), ([127, 0, 0, 1], 0)).await.unwrap()
+    };
+    terminal.run(top(folder.path()).args(["--interval", "0.1"]));
+    let shown = terminal.shows("listens at");
+    assert!(shown.contains(r"evil\u{1b}[2J\u{9b}31m\n listens at") && shown.contains("1 process"), "{shown}");
+    drop((incoming, observer));
+    terminal.shows("0 processes, 0 connections; start a program with --observe");
+    terminal.key("C-c");
+    terminal.until(|screen| !screen.contains("bertha top: "));
+}

@@ -1,0 +1,105 @@
+//! Options by which a running program is watched: metrics for Prometheus, and the list of its connections.
+
+mod endpoint;
+mod own;
+
+use bertha_core::Error;
+use bertha_observe::Observer;
+use bertha_observe::prometheus::Collector;
+use endpoint::Endpoint;
+use own::Own;
+use prometheus::Registry;
+use std::net::SocketAddr;
+
+/// The options by which a program is watched.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Watching {
+    /// Serves metrics for Prometheus by HTTP at this address, to everybody who reaches it
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+    /// Shows the connections to `bertha top` of this user
+    #[arg(long)]
+    observe: bool,
+}
+
+/// A program that is watched, until the value is dropped.
+#[must_use = "a dropped value ends the watching"]
+#[derive(Debug)]
+pub struct Watched {
+    endpoint: Option<(Registry, Endpoint)>,
+    _observer: Option<Observer>,
+}
+
+impl Watching {
+    /// Begins to watch the program, which has no connection yet, and says where.
+    ///
+    /// # Errors
+    /// Errors of listening at the address of the metrics, and errors of [`bertha_observe::observe`].
+    pub fn begin(self, program: &str) -> Result<Watched, Error> {
+        let observer = self.observe.then(|| bertha_observe::observe(program)).transpose()?;
+        let endpoint = self.metrics.map(|address| {
+            let registry = Registry::new();
+            registry.register(Box::new(Collector::new())).map_err(own::refused)?;
+            let endpoint = Endpoint::open(address, registry.clone())?;
+            crate::say(format!("{program}: metrics at http://{}/metrics", endpoint.address()));
+            Ok::<_, Error>((registry, endpoint))
+        });
+        Ok(Watched { endpoint: endpoint.transpose()?, _observer: observer })
+    }
+}
+
+impl Watched {
+    /// Returns the address of the metrics, with the port that the system chose.
+    pub fn metrics(&self) -> Option<SocketAddr> {
+        self.endpoint.as_ref().map(|(_, endpoint)| endpoint.address())
+    }
+
+    /// Adds a counter of the program. `read` is called when Prometheus asks.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`](bertha_core::ErrorKind::Invalid) if the name is used already or can't be one.
+    pub fn counter(
+        &self,
+        name: &str,
+        help: &str,
+        read: impl Fn() -> u64 + Send + Sync + 'static,
+    ) -> Result<(), Error> {
+        self.add(|| Own::counter(name, help, None, move || vec![("", read())]))
+    }
+
+    /// Adds a counter with a series for each value of `label`.
+    ///
+    /// # Errors
+    /// As [`counter`](Self::counter).
+    pub fn counters(
+        &self,
+        name: &str,
+        help: &str,
+        label: &str,
+        read: impl Fn() -> Vec<(&'static str, u64)> + Send + Sync + 'static,
+    ) -> Result<(), Error> {
+        self.add(|| Own::counter(name, help, Some(label), read))
+    }
+
+    /// Adds a number of the program that may rise and fall.
+    ///
+    /// # Errors
+    /// As [`counter`](Self::counter).
+    pub fn gauge(
+        &self,
+        name: &str,
+        help: &str,
+        read: impl Fn() -> u64 + Send + Sync + 'static,
+    ) -> Result<(), Error> {
+        self.add(|| Own::gauge(name, help, move || vec![("", read())]))
+    }
+
+    fn add(&self, own: impl FnOnce() -> Result<Own, prometheus::Error>) -> Result<(), Error> {
+        match &self.endpoint {
+            None => Ok(()),
+            Some((registry, _)) => {
+                own().and_then(|own| registry.register(Box::new(own))).map_err(own::refused)
+            }
+        }
+    }
+}
