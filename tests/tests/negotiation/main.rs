@@ -41,6 +41,8 @@ mod handshake_faults;
 mod impostors;
 mod keyed;
 mod lean;
+#[path = "../chunnels/lines.rs"]
+mod lines;
 mod load;
 mod names;
 mod needs;

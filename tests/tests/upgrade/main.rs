@@ -3,6 +3,8 @@
 
 #[path = "../negotiation/lean.rs"]
 mod lean;
+#[path = "../chunnels/lines.rs"]
+mod lines;
 #[path = "../negotiation/scene.rs"]
 #[allow(dead_code, unused_imports, unused_macros, reason = "shared with other tests")]
 mod scene;
@@ -11,6 +13,7 @@ mod draining;
 mod early;
 mod ends;
 mod ends_amid_change;
+mod events;
 mod faults;
 mod flow;
 mod fragment;
