@@ -42,6 +42,7 @@ mod impostors;
 mod keyed;
 mod lean;
 #[path = "../chunnels/lines.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
 mod lines;
 mod load;
 mod names;

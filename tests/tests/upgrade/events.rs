@@ -6,7 +6,7 @@ use crate::scene::{A, B, C, simulate};
 use crate::traffic::connect;
 use bertha_core::{Connection, Role, make_stack, select};
 use bertha_datapath_sim::Network;
-use bertha_negotiation::{Pick, Settings};
+use bertha_negotiation::{Negotiate, Pick, Settings};
 use futures_util::future::select;
 use std::pin::pin;
 use std::time::Duration;

@@ -4,6 +4,7 @@
 #[path = "../negotiation/lean.rs"]
 mod lean;
 #[path = "../chunnels/lines.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
 mod lines;
 #[path = "../negotiation/scene.rs"]
 #[allow(dead_code, unused_imports, unused_macros, reason = "shared with other tests")]

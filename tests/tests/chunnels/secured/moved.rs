@@ -207,30 +207,28 @@ fn quic_follows_a_client_that_moves() {
 /// The new address stands in the events of the server, and the old address beside it.
 #[test]
 fn the_server_tells_the_addresses_of_a_client_that_moves() {
-    let (lines, _guard) = Lines::capture();
-    let port = Mutex::new(0);
-    let told = |texts: &[&str]| lines.with(&[&["DEBUG bertha::"], texts].concat());
-    let (follows, moved) =
-        ("negotiation: a client goes on at another address", "quic: the client sends from another address");
+    let follows = "negotiation: a client goes on at another address";
+    let moved = "quic: the client sends from another address";
     over_datagrams(async |hosts| {
+        let (lines, _guard) = Lines::capture();
+        let told = |texts: &[&str]| lines.with(&[&["DEBUG", "bertha::"], texts].concat());
         let party = Subject::new("server");
         let (_task, mut connections) = serve(hosts, party.server(), settings()).await;
-        let connecting = party.client().connect(hosts.client.clone(), (SERVER, PORT)).settings(settings());
+        let stack = party.client();
+        let connecting = stack.connect(hosts.client.clone(), (SERVER, PORT)).settings(settings());
         let here = connecting.await.unwrap();
         let there = connections.recv().await.unwrap();
         conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
         assert_eq!((told(&[follows]).len(), told(&[moved]).len()), (0, 0), "it has not moved");
-        *port.lock().unwrap() = here.base().local_addr().ip("test").unwrap().port();
+        let before = here.base().local_addr().ip("test").unwrap().port();
         moves(&hosts.network, here.base().local_addr(), 1);
         conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
         hosts.network.untap();
+        let peer = format!("peer=10.0.0.1:{}", before ^ 1);
+        let before = format!("before=10.0.0.1:{before}");
+        let told = [told(&[follows, &peer]), told(&[moved, &peer, &before])].map(|events| events.len());
+        assert_eq!(told, [1, 1], "{peer} {before}: {:#?}", lines.with(&["another address"]));
     });
-    let before = *port.lock().unwrap();
-    let peer = format!("peer=10.0.0.1:{}", before ^ 1);
-    let before = format!("before=10.0.0.1:{before}");
-    assert_eq!((told(&[follows]).len(), told(&[moved]).len()), (1, 1), "{:#?}", told(&["another address"]));
-    assert_eq!(told(&[follows, &peer]).len(), 1, "{peer}: {:#?}", told(&[follows]));
-    assert_eq!(told(&[moved, &peer, &before]).len(), 1, "{peer} {before}: {:#?}", told(&[moved]));
 }
 
 /// An observer sends what it has seen from an address of its own. It gets no reset, and the connection goes on.
