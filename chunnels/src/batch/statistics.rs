@@ -2,8 +2,8 @@
 
 use bertha_core::statistics::{LayerStatistics, Value};
 
-/// What this end of a connection of [`Batch`](super::Batch) has sent: totals since it began, and the current state. Each
-/// batch had `messages / batches` messages on average.
+/// The messages that this end of a connection of [`Batch`](super::Batch) sends: totals since it began, and the current
+/// state. Each batch had `messages / batches` messages on average.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BatchStatistics {

@@ -4,8 +4,8 @@ use bertha_core::Statistics;
 use bertha_core::statistics::{LayerStatistics, Observed, Value};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What this end of a connection of [`Compress`](super::Compress) has compressed since it began. Messages that are too
-/// short or too long, or that do not become shorter, are stored, and are not counted.
+/// The messages that this end of a connection of [`Compress`](super::Compress) has compressed since it began. Messages that
+/// are too short or too long, or that do not become shorter, are stored, and are not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CompressStatistics {

@@ -2,8 +2,8 @@
 
 use bertha_core::statistics::{LayerStatistics, Value};
 
-/// What this end of a connection of [`Nagle`](super::Nagle) has sent: totals since it began, and the current state. A call
-/// of the connection below had `messages / bursts` messages on average.
+/// The messages that this end of a connection of [`Nagle`](super::Nagle) sends: totals since it began, and the current
+/// state. A call of the connection below had `messages / bursts` messages on average.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NagleStatistics {
