@@ -39,6 +39,13 @@ impl<N: Copy + Ord + Send + 'static> Redelivery<N> {
         Self(Some(Arc::new(Mutex::new(state))))
     }
 
+    /// Returns the numbers of messages that the application holds, and of those that it did not finish and that are
+    /// expected again; `None` if messages have no receipts.
+    pub(crate) fn counts(&self) -> Option<[usize; 2]> {
+        let state = self.0.as_ref()?.lock();
+        Some([state.held.len(), state.returned.len()])
+    }
+
     /// Returns a message that has arrived for the first time.
     #[inline]
     pub(crate) fn first(&self, number: N, message: Buf) -> Buf {

@@ -79,11 +79,11 @@ impl<C> Negotiated<C> {
     /// [drops](Self::drops) of each. While a stack is being changed, the layers of both stacks are listed.
     ///
     /// [`Statistics::get`] finds the struct of a layer: `QuicStatistics`, `ReliableStatistics`,
-    /// `FragmentStatistics` and `OrderedStatistics` of the Chunnels, `MaybeLocalStatistics`,
+    /// `FragmentStatistics`, `OrderedStatistics` and others of the Chunnels, `MaybeLocalStatistics`,
     /// [`LinkStatistics`](crate::LinkStatistics), and at the bottom `StreamStatistics` of TCP and Unix
     /// streams, `DatagramStatistics` of UDP and Unix datagrams, `ShmStatistics` or `DpdkStatistics`. The
-    /// simulator tells nothing. A client's calls are told by `Multiplexer::statistics`, and an end of a topic,
-    /// which has no link, by `Connection::observe` as `QueueStatistics`.
+    /// simulator tells nothing. A client's calls are told by `Multiplexer::statistics`, a server's calls by
+    /// `ServedCalls`, and an end of a topic, which has no link, by `Connection::observe` as `QueueStatistics`.
     ///
     /// The call takes the locks of the layers for a short time; a connection that nobody looks at pays
     /// nothing.

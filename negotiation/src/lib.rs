@@ -71,7 +71,7 @@ mod wire;
 pub use auth::{Credentials, IdentityKey, PublicKey, Session, SharedKey};
 pub use connect::{Connect, ConnectEarly};
 pub use connection::Negotiated;
-pub use early::{Early, EarlyCache};
+pub use early::{Early, EarlyCache, EarlyStatistics};
 pub use handshake::{Agreement, ZeroRtt};
 pub use link::{Link, LinkStatistics};
 pub use listen::{Incoming, IncomingStatistics, Listen, Overload};

@@ -22,7 +22,7 @@ pub mod composing {}
 #[doc = include_str!("errors.md")]
 pub mod errors {}
 
-#[cfg(all(feature = "datapath-kernel", feature = "reliable"))]
+#[cfg(all(feature = "datapath-kernel", feature = "reliable", feature = "rpc"))]
 #[doc = include_str!("observing.md")]
 pub mod observing {}
 

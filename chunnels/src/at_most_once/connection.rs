@@ -3,9 +3,11 @@
 use crate::burst::{Decoded, send_encoded};
 use crate::redelivery::Redelivery;
 use bertha_core::replay_window::ReplayWindow;
+use bertha_core::statistics::Observed;
 use bertha_core::{Base, Buf, Connection, DropCounter, Error, debug_fields, forward};
 use parking_lot::Mutex;
 use std::fmt::Debug;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The number in front of each message.
@@ -24,14 +26,20 @@ pub struct AtMostOnceConnection<Inner> {
     window: Mutex<ReplayWindow<64>>,
     redelivery: Redelivery<u64>,
     duplicates: DropCounter,
+    /// Tells about the messages with receipts as long as the connection lives.
+    _observed: Option<Arc<dyn Observed>>,
 }
 
 impl<Inner: Connection<Data = Buf>> AtMostOnceConnection<Inner> {
-    pub(super) fn new(inner: Inner, duplicates: DropCounter) -> Self {
+    pub(super) fn new(
+        inner: Inner,
+        redelivery: Redelivery<u64>,
+        duplicates: DropCounter,
+        observed: Option<Arc<dyn Observed>>,
+    ) -> Self {
         inner.base().reserve(HEADER);
         let next = Default::default();
-        let redelivery = Redelivery::new(inner.base().properties());
-        Self { inner, next, window: Mutex::default(), redelivery, duplicates }
+        Self { inner, next, window: Mutex::default(), redelivery, duplicates, _observed: observed }
     }
 
     /// Returns the number of messages that were dropped: duplicates, late messages that may be duplicates,

@@ -33,9 +33,11 @@
 mod by_publisher;
 mod chunnel;
 mod connection;
+mod statistics;
 #[cfg(test)]
 mod tests;
 
 pub use by_publisher::{AtMostOnceByPublisher, ByPublisherConnection, FileMemory, Memory, MessageId};
 pub use chunnel::AtMostOnce;
 pub use connection::AtMostOnceConnection;
+pub use statistics::AtMostOnceStatistics;

@@ -46,6 +46,9 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Batch {
         inner: Inner,
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(BatchConnection::new(inner, self.bytes, self.wait, context.counts_drops("Batch", "malformed")))
+        let malformed = context.counts_drops("Batch", "malformed");
+        let connection = BatchConnection::new(inner, self.bytes, self.wait, malformed);
+        context.observes(connection.observed());
+        Ok(connection)
     }
 }

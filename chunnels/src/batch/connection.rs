@@ -3,6 +3,7 @@
 use super::filling::Filling;
 use super::frame;
 use crate::gathering::{self, GatheringShared, Task};
+use bertha_core::statistics::Observed;
 use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, debug_fields, forward};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
@@ -57,7 +58,12 @@ impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
 
     /// Returns the number of batches that the connection below failed to send.
     pub fn lost(&self) -> u64 {
-        self.shared.state.lock().refusals
+        self.shared.state.lock().counts.refusals
+    }
+
+    /// Returns the state, which tells about itself.
+    pub(super) fn observed(&self) -> &Arc<impl Observed + use<Inner>> {
+        &self.shared
     }
 
     /// Returns a buffer for a batch, without the headroom of the layers above.

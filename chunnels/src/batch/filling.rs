@@ -1,8 +1,8 @@
 //! The collecting of messages into batches, without I/O.
 
-use super::frame;
-use crate::gathering::Gather;
-use bertha_core::{Buf, Error};
+use super::{BatchStatistics, frame};
+use crate::gathering::{Gather, GatheringCounts};
+use bertha_core::{Buf, Error, Statistics};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -97,6 +97,16 @@ impl Gather for Filling {
 
     fn has_capacity(&self) -> bool {
         self.full.len() < MAX_WAITING
+    }
+
+    fn observe(&self, counts: &GatheringCounts, into: &mut Statistics) {
+        let statistics = BatchStatistics {
+            to_send_batches: (self.full.len() + usize::from(self.open.is_some())) as u64,
+            messages: counts.messages,
+            batches: counts.items,
+            lost_batches: counts.refusals,
+        };
+        into.add("Batch", statistics);
     }
 }
 

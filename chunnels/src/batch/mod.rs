@@ -26,6 +26,8 @@ mod chunnel;
 mod connection;
 mod filling;
 mod frame;
+mod statistics;
 
 pub use chunnel::Batch;
 pub use connection::BatchConnection;
+pub use statistics::BatchStatistics;

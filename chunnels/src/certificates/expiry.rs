@@ -8,8 +8,8 @@ use ring::digest::{SHA256, digest};
 use rustls::pki_types::{CertificateDer, UnixTime};
 use std::time::Duration;
 
-/// The target of the event for `tracing`.
-const TARGET: &str = "bertha::certificates";
+/// The target of the events for `tracing`.
+pub(super) const TARGET: &str = "bertha::certificates";
 
 /// Maximum time before the end of a certificate from which on the end is near.
 const NEAR: Duration = Duration::from_secs(14 * 86_400);
@@ -21,8 +21,41 @@ const PART: u32 = 5;
 /// Maximum number of certificates that are remembered as told. Beyond it all are forgotten, and told again.
 const MOST: usize = 64;
 
-/// The fingerprints of the certificates that this process has told.
-static TOLD: Mutex<Vec<[u8; 32]>> = Mutex::new(Vec::new());
+/// The certificates of this end that this process has told.
+static TOLD: Told = Told::new();
+
+/// The fingerprints of certificates that were told.
+pub(super) struct Told(Mutex<Vec<[u8; 32]>>);
+
+impl Told {
+    pub(super) const fn new() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+
+    pub(super) fn contains(&self, certificate: &CertificateDer<'_>) -> bool {
+        self.0.lock().contains(&fingerprint(certificate))
+    }
+
+    /// Adds a certificate. Returns false if it was told before.
+    pub(super) fn add(&self, certificate: &CertificateDer<'_>) -> bool {
+        let fingerprint = fingerprint(certificate);
+        let mut told = self.0.lock();
+        if told.contains(&fingerprint) {
+            return false;
+        }
+        if told.len() >= MOST {
+            told.clear();
+        }
+        told.push(fingerprint);
+        true
+    }
+}
+
+fn fingerprint(certificate: &CertificateDer<'_>) -> [u8; 32] {
+    let mut fingerprint = [0; 32];
+    fingerprint.copy_from_slice(digest(&SHA256, certificate).as_ref());
+    fingerprint
+}
 
 /// The end of the time in which a chain is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,9 +73,19 @@ impl Expiry {
         Some(Self { near: end.saturating_sub(NEAR.min(whole / PART)), end })
     }
 
+    /// Returns true if the end is near or over.
+    pub(super) fn is_near(&self, now: UnixTime) -> bool {
+        now.as_secs() >= self.near.as_secs()
+    }
+
+    /// Returns the end, which shows as a date.
+    pub(super) fn end(&self) -> Date {
+        Date(UnixTime::since_unix_epoch(self.end))
+    }
+
     /// Warns if the end is near or over, once per certificate and process.
     pub(super) fn warn(&self, chain: &[CertificateDer<'_>], now: UnixTime) {
-        if now.as_secs() >= self.near.as_secs() {
+        if self.is_near(now) {
             self.warn_once(chain);
         }
     }
@@ -50,22 +93,13 @@ impl Expiry {
     #[cold]
     fn warn_once(&self, chain: &[CertificateDer<'_>]) {
         let Some(first) = chain.first() else { return };
-        let mut fingerprint = [0; 32];
-        fingerprint.copy_from_slice(digest(&SHA256, first).as_ref());
-        {
-            let mut told = TOLD.lock();
-            if told.contains(&fingerprint) {
-                return;
-            }
-            if told.len() >= MOST {
-                told.clear();
-            }
-            told.push(fingerprint);
+        if !TOLD.add(first) {
+            return;
         }
         tracing::warn!(
             target: TARGET,
             certificate = Certificate::parse(first).map(tracing::field::display),
-            end = %Date(UnixTime::since_unix_epoch(self.end)),
+            end = %self.end(),
             "this end's certificate, or a certificate behind it, expires soon or has expired: renew it, and call TlsIdentity::reload"
         );
     }

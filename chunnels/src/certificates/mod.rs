@@ -21,8 +21,11 @@ mod date;
 mod der;
 mod description;
 mod expiry;
+#[cfg(feature = "tls")]
+mod handshakes;
 mod identity;
 pub(crate) mod noted;
+mod peer_expiry;
 mod pem;
 pub(crate) mod refusal;
 pub(crate) mod side;

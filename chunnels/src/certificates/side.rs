@@ -2,9 +2,12 @@
 
 use super::accepted::AcceptedChains;
 use super::description::described;
+#[cfg(feature = "tls")]
+use super::handshakes::HandshakeCount;
+use super::peer_expiry::PeerWarnings;
 use super::verifier::Verifier;
 use super::{TlsIdentity, Trust, invalid, provider};
-use bertha_core::{CertificateChain, Error, ErrorKind, PeerIdentity};
+use bertha_core::{Addr, CertificateChain, Error, ErrorKind, PeerIdentity};
 use parking_lot::Mutex;
 use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
 use rustls::crypto::ring::Ticketer;
@@ -35,6 +38,9 @@ struct SideShared {
     /// The configuration. It is built by the first connection, and again after the identity was reloaded.
     /// Locked for a copy, and while it is built.
     built: Mutex<Option<Built>>,
+    peer_warnings: PeerWarnings,
+    #[cfg(feature = "tls")]
+    handshakes: HandshakeCount,
 }
 
 /// The role of an end in the handshake.
@@ -91,7 +97,17 @@ impl Side {
     }
 
     fn new(role: RoleInTls, identity: Option<TlsIdentity>, trust: Option<Trust>) -> Self {
-        Self { shared: Arc::new(SideShared { role, identity, trust, built: Mutex::new(None) }) }
+        Self {
+            shared: Arc::new(SideShared {
+                role,
+                identity,
+                trust,
+                built: Mutex::new(None),
+                peer_warnings: PeerWarnings::default(),
+                #[cfg(feature = "tls")]
+                handshakes: HandshakeCount::default(),
+            }),
+        }
     }
 
     /// Returns a copy that names these protocols in the place of [`PROTOCOL`].
@@ -107,6 +123,12 @@ impl Side {
         let other = Self::new(role.clone(), identity.clone(), trust.clone());
         *other.shared.built.lock() = Some(built);
         other
+    }
+
+    /// The handshakes of all connections that share this configuration.
+    #[cfg(feature = "tls")]
+    pub(crate) fn handshakes(&self) -> &HandshakeCount {
+        &self.shared.handshakes
     }
 
     pub(crate) fn is_client(&self) -> bool {
@@ -179,6 +201,13 @@ impl Side {
                 PeerIdentity::Certificates(CertificateChain::new(chain, described))
             }
         })
+    }
+
+    /// Warns if the certificates that the other end has proven expire soon, seldom.
+    pub(crate) fn warn_of_peer(&self, shown: &[CertificateDer<'_>], peer: &Addr) {
+        if self.identifies_peer() {
+            self.shared.peer_warnings.consider(shown, peer, UnixTime::now());
+        }
     }
 
     fn built(&self) -> Result<Built, Error> {

@@ -71,10 +71,9 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Compress {
         inner: Inner,
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(CompressConnection::new(
-            inner,
-            self.bounds,
-            context.counts_drops("Compress", "malformed or too large"),
-        ))
+        let refused = context.counts_drops("Compress", "malformed or too large");
+        let connection = CompressConnection::new(inner, self.bounds, refused);
+        context.observes(connection.observed());
+        Ok(connection)
     }
 }

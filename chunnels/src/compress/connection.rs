@@ -1,9 +1,11 @@
 //! The connection that compresses.
 
-use super::frame::{Bounds, STORED_HEADER, pack, unpack};
+use super::frame::{Bounds, STORED_HEADER, is_compressed, pack, unpack};
+use super::statistics::CompressCounts;
 use crate::burst::{Decoded, send_encoded};
 use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, debug_fields, forward};
 use std::fmt::Debug;
+use std::sync::Arc;
 
 /// The connection of [`Compress`](super::Compress) over a connection that carries bytes.
 ///
@@ -17,13 +19,19 @@ pub struct CompressConnection<Inner> {
     /// The size of the headers of the layers below, in bytes.
     below: usize,
     refused: DropCounter,
+    counts: Arc<CompressCounts>,
 }
 
 impl<Inner: Connection<Data = Buf>> CompressConnection<Inner> {
     pub(super) fn new(inner: Inner, bounds: Bounds, refused: DropCounter) -> Self {
         let below = inner.base().reserved();
         inner.base().reserve(STORED_HEADER);
-        Self { inner, bounds, below, refused }
+        Self { inner, bounds, below, refused, counts: Arc::default() }
+    }
+
+    /// Returns the counters, which tell about themselves.
+    pub(super) fn observed(&self) -> &Arc<CompressCounts> {
+        &self.counts
     }
 
     /// Returns the number of messages that were dropped: too large when decompressed, or malformed.
@@ -36,7 +44,12 @@ impl<Inner: Connection<Data = Buf>> CompressConnection<Inner> {
         if message.len() > max {
             return Err(too_large(message.len(), max));
         }
-        pack(message, self.bounds, self.below).map_err(|error| error.at("Compress"))
+        let before = message.len();
+        let packed = pack(message, self.bounds, self.below).map_err(|error| error.at("Compress"))?;
+        if is_compressed(&packed) {
+            self.counts.add(before, packed.len());
+        }
+        Ok(packed)
     }
 
     fn unpack(&self, packed: Buf) -> Option<Buf> {

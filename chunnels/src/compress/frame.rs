@@ -78,6 +78,11 @@ fn compress(message: &[u8], headroom: usize) -> Result<Option<Buf>, Error> {
     Ok(Some(packed))
 }
 
+/// Returns true if a packed message is compressed, and not only stored.
+pub(super) fn is_compressed(packed: &[u8]) -> bool {
+    packed.first() == Some(&COMPRESSED)
+}
+
 /// Decompresses a message, or unwraps a stored message.
 ///
 /// # Errors

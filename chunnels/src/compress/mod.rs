@@ -39,8 +39,10 @@
 mod chunnel;
 mod connection;
 pub mod frame;
+mod statistics;
 #[cfg(test)]
 mod tests;
 
 pub use chunnel::Compress;
 pub use connection::CompressConnection;
+pub use statistics::CompressStatistics;

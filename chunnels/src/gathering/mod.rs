@@ -3,7 +3,7 @@
 mod shared;
 mod task;
 
-pub(crate) use shared::{Gather, GatheringShared};
+pub(crate) use shared::{Gather, GatheringCounts, GatheringShared};
 pub(crate) use task::run;
 
 use crate::task_end::{self, runtime_ended};

@@ -1,6 +1,7 @@
 //! The state that a connection shares with its task.
 
-use bertha_core::{Base, Connection, Error, ErrorKind, Runtime};
+use bertha_core::statistics::Observed;
+use bertha_core::{Base, Connection, Error, ErrorKind, Runtime, Statistics};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -25,6 +26,22 @@ pub(crate) trait Gather: Send + 'static {
 
     /// Returns true if another message can be taken.
     fn has_capacity(&self) -> bool;
+
+    /// Adds the state, with these counts, to the statistics.
+    fn observe(&self, counts: &GatheringCounts, into: &mut Statistics);
+}
+
+/// The counts of a connection since it began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct GatheringCounts {
+    /// Messages that were given to `send`.
+    pub(crate) messages: u64,
+    /// Items that were handed down.
+    pub(crate) items: u64,
+    /// Calls by which items were handed down.
+    pub(crate) bursts: u64,
+    /// Number of times that the connection below refused an item and went on.
+    pub(crate) refusals: u64,
 }
 
 /// The connection below, and the messages for it. The lock is held for one message at a time, never across an await.
@@ -49,9 +66,8 @@ pub(crate) struct GatheringState<G: Gather> {
     pub(super) failure: Option<(ErrorKind, String)>,
     /// True if the connection below is sending.
     pub(super) is_sending: bool,
-    /// Number of times that the connection below refused a message and went on.
-    pub(crate) refusals: u64,
-    /// The last such error, until it is reported.
+    pub(crate) counts: GatheringCounts,
+    /// The last error of a refused item, until it is reported.
     refusal: Option<Error>,
     /// Messages received from the connection below that no `recv` returned. They are kept until that
     /// connection is dropped: a queue would take an earlier drop for an acknowledgement.
@@ -61,7 +77,7 @@ pub(crate) struct GatheringState<G: Gather> {
 impl<G: Gather> GatheringState<G> {
     pub(super) fn on_error(&mut self, error: Error) {
         if !error.ends_connection() {
-            self.refusals += 1;
+            self.counts.refusals += 1;
             tracing::debug!(%error, "a message was not sent");
             self.refusal = Some(error);
         } else {
@@ -80,14 +96,13 @@ impl<Inner, G: Gather> GatheringShared<Inner, G> {
 impl<Inner: Connection, G: Gather<Item = Inner::Data>> GatheringShared<Inner, G> {
     pub(crate) fn new(name: &'static str, inner: Inner, gathered: G) -> Self {
         let start = inner.base().runtime().now();
-        let refusals = 0;
+        let counts = GatheringCounts::default();
         let refusal = None;
         let failure = None;
         let unreceived = VecDeque::new();
         let is_closed = false;
         let is_sending = false;
-        let state =
-            GatheringState { gathered, is_closed, failure, is_sending, refusals, refusal, unreceived };
+        let state = GatheringState { gathered, is_closed, failure, is_sending, counts, refusal, unreceived };
         Self { inner, state: Mutex::new(state), name, start, to_send: Notify::new(), sent: Notify::new() }
     }
 
@@ -123,6 +138,7 @@ impl<Inner: Connection, G: Gather<Item = Inner::Data>> GatheringShared<Inner, G>
                 {
                     let was_empty = state.gathered.is_empty();
                     let pushed = push(&mut state.gathered, now);
+                    state.counts.messages += u64::from(pushed.is_ok());
                     if was_empty || state.gathered.due().is_some_and(|due| due <= now) {
                         self.to_send.notify_one();
                     }
@@ -191,6 +207,14 @@ impl<Inner: Connection, G: Gather<Item = Inner::Data>> GatheringShared<Inner, G>
         // The flag stays until the whole burst is sent: the connection below may ask for further messages
         // before it sends any.
         state.is_sending |= message.is_some();
+        state.counts.items += u64::from(message.is_some());
         message
+    }
+}
+
+impl<Inner: Connection, G: Gather<Item = Inner::Data>> Observed for GatheringShared<Inner, G> {
+    fn observe(&self, into: &mut Statistics) {
+        let state = self.state.lock();
+        state.gathered.observe(&state.counts, into);
     }
 }

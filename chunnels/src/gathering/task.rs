@@ -17,6 +17,7 @@ where
         let sent = shared.inner.send_batch(std::iter::from_fn(|| shared.next())).await;
         let due = {
             let mut state = shared.state.lock();
+            state.counts.bursts += u64::from(state.is_sending);
             state.is_sending = false;
             if let Err(error) = sent {
                 state.on_error(error);

@@ -47,8 +47,10 @@ impl<Inner: Connection> Chunnel<Inner> for Nagle {
     async fn connect_wrap(
         &self,
         inner: Inner,
-        _: ConnectContext<'_, Inner>,
+        context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(NagleConnection::new(inner, self.messages.max(1), self.wait))
+        let connection = NagleConnection::new(inner, self.messages.max(1), self.wait);
+        context.observes(connection.observed());
+        Ok(connection)
     }
 }

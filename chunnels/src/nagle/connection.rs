@@ -2,6 +2,7 @@
 
 use super::gathered::Gathered;
 use crate::gathering::{self, GatheringShared, Task};
+use bertha_core::statistics::Observed;
 use bertha_core::{Connection, Error, debug_fields, forward};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
@@ -43,6 +44,11 @@ impl<Inner: Connection> NagleConnection<Inner> {
     /// Returns the connection below, which counts calls if it is the connection of a queue.
     pub fn inner(&self) -> &Inner {
         &self.shared.inner
+    }
+
+    /// Returns the state, which tells about itself.
+    pub(super) fn observed(&self) -> &Arc<impl Observed + use<Inner>> {
+        &self.shared
     }
 
     /// Returns the next message of the received bursts.

@@ -1,6 +1,8 @@
 //! The gathering of messages into bursts, without I/O.
 
-use crate::gathering::Gather;
+use super::NagleStatistics;
+use crate::gathering::{Gather, GatheringCounts};
+use bertha_core::Statistics;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -63,6 +65,17 @@ impl<T: Send + 'static> Gather for Gathered<T> {
 
     fn has_capacity(&self) -> bool {
         self.messages.len() < MAX_WAITING * self.burst
+    }
+
+    fn observe(&self, counts: &GatheringCounts, into: &mut Statistics) {
+        let statistics = NagleStatistics {
+            to_send_messages: self.messages.len() as u64,
+            capacity: (MAX_WAITING * self.burst) as u64,
+            messages: counts.items,
+            bursts: counts.bursts,
+            refused_bursts: counts.refusals,
+        };
+        into.add("Nagle", statistics);
     }
 }
 

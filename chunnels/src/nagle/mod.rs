@@ -44,9 +44,11 @@
 mod chunnel;
 mod connection;
 mod gathered;
+mod statistics;
 
 pub use chunnel::Nagle;
 pub use connection::NagleConnection;
+pub use statistics::NagleStatistics;
 
 #[cfg(test)]
 mod tests;

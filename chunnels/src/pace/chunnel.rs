@@ -36,8 +36,10 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Pace {
     async fn connect_wrap(
         &self,
         inner: Inner,
-        _: ConnectContext<'_, Inner>,
+        context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(PaceConnection::new(inner, self.rate))
+        let connection = PaceConnection::new(inner, self.rate);
+        context.observes(connection.observed());
+        Ok(connection)
     }
 }

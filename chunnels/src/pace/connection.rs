@@ -1,8 +1,10 @@
 //! The connection that delays messages to keep the rate.
 
+use super::statistics::WaitingSenders;
 use bertha_core::token_bucket::{Rate, TokenBucket};
 use bertha_core::{Base, Buf, Connection, Error, Runtime, debug_fields, forward};
 use std::fmt::Debug;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -18,6 +20,7 @@ pub struct PaceConnection<Inner> {
     start: Instant,
     /// Held while a sender waits, so that senders take turns.
     bucket: Mutex<TokenBucket>,
+    waiting: Arc<WaitingSenders>,
 }
 
 impl<Inner: Connection<Data = Buf>> PaceConnection<Inner> {
@@ -25,7 +28,13 @@ impl<Inner: Connection<Data = Buf>> PaceConnection<Inner> {
         let base = inner.base();
         let below = base.reserved();
         let start = base.runtime().now();
-        Self { inner, rate, below, start, bucket: Mutex::new(TokenBucket::new(rate.burst)) }
+        let bucket = Mutex::new(TokenBucket::new(rate.burst));
+        Self { inner, rate, below, start, bucket, waiting: WaitingSenders::new(rate) }
+    }
+
+    /// Returns the waiting senders, which tell about themselves.
+    pub(super) fn observed(&self) -> &Arc<WaitingSenders> {
+        &self.waiting
     }
 
     fn now(&self) -> Duration {
@@ -42,8 +51,16 @@ impl<Inner: Connection<Data = Buf>> PaceConnection<Inner> {
 
     /// Waits until a message may be sent.
     async fn turn(&self) -> MutexGuard<'_, TokenBucket> {
-        let mut bucket = self.bucket.lock().await;
+        let mut waiting = None;
+        let mut bucket = match self.bucket.try_lock() {
+            Ok(bucket) => bucket,
+            Err(_) => {
+                waiting = Some(self.waiting.enter());
+                self.bucket.lock().await
+            }
+        };
         while let Some(until) = self.wait(&mut bucket) {
+            waiting.get_or_insert_with(|| self.waiting.enter());
             self.inner.base().runtime().sleep_until(self.start + until).await;
         }
         bucket

@@ -31,6 +31,8 @@
 
 mod chunnel;
 mod connection;
+mod statistics;
 
 pub use chunnel::Pace;
 pub use connection::PaceConnection;
+pub use statistics::PaceStatistics;

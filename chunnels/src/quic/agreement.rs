@@ -5,7 +5,7 @@ use super::stream::{NOT_ACCEPTED, OTHER_AGREEMENT};
 use crate::certificates::binding::{self, PROOF, Proofs};
 use crate::certificates::refusal;
 use crate::certificates::side::{PROTOCOL, Side};
-use bertha_core::{Error, ErrorKind, Secured};
+use bertha_core::{Addr, Error, ErrorKind, Secured};
 use quinn::crypto::rustls::HandshakeData;
 use quinn::{Connection, ConnectionError, ReadError, ReadExactError, RecvStream, SendStream, WriteError};
 use rustls::pki_types::CertificateDer;
@@ -42,6 +42,7 @@ pub(super) async fn agree(
     side: &Side,
     connection: &Connection,
     transcript: Option<&[u8; 32]>,
+    peer: &Addr,
 ) -> Result<Agreed, Failed> {
     let data = connection.handshake_data().and_then(|data| data.downcast::<HandshakeData>().ok());
     if data.is_none_or(|data| data.protocol.as_deref() != Some(PROTOCOL)) {
@@ -70,6 +71,7 @@ pub(super) async fn agree(
         }
         None => None,
     };
+    side.warn_of_peer(&shown, peer);
     let secured = Secured::new(binding::control_key(export, transcript)?);
     let secured = match side.peer(&shown) {
         Some(peer) => secured.with_peer(peer),

@@ -81,6 +81,7 @@ where
         .map(|reason| context.counts_drops("Quic", reason));
     let tasks = Tasks::new();
     let local = base.local_addr();
+    let peer = base.peer_addr();
     let socket = Socket::new(inner, below, &tasks, too_long, not_sent);
     if let Some(secret) = side.secret() {
         let keys = Arc::new(IdKeys::new(&secret, &local).map_err(invalid)?);
@@ -104,7 +105,7 @@ where
                 None => return Err(no_answer().into()),
             },
         };
-        let agreed = agree(side, &connection, transcript.as_ref()).await?;
+        let agreed = agree(side, &connection, transcript.as_ref(), &peer).await?;
         Ok((connection, agreed))
     };
     let timeout = pin!(runtime.sleep_until(runtime.now() + settings.idle.min(TIMEOUT)));

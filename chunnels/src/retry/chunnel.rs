@@ -42,6 +42,9 @@ impl<Inner: Connection<Data: Correlated + Clone>> Chunnel<Inner> for Retry {
         inner: Inner,
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(RetryConnection::new(inner, self.limits, context.counts_drops("Retry", "to no request")))
+        let vain = context.counts_drops("Retry", "to no request");
+        let connection = RetryConnection::new(inner, self.limits, vain);
+        context.observes(connection.observed());
+        Ok(connection)
     }
 }

@@ -1,5 +1,6 @@
 //! The connection that sends again.
 
+use super::statistics::SharedRequests;
 use super::{Limits, Requests};
 use bertha_core::{Base, Connection, DropCounter, Error, ErrorKind, Runtime, debug_fields, forward};
 use futures_util::future::select;
@@ -7,6 +8,7 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -26,8 +28,7 @@ pub trait Correlated {
 pub struct RetryConnection<Inner: Connection> {
     inner: Inner,
     start: Instant,
-    /// Locked for single steps, never across an await.
-    requests: Mutex<Requests<Inner::Data>>,
+    requests: Arc<SharedRequests<Inner::Data>>,
     /// The requests that were given up, until `recv` has reported them.
     given_up: Mutex<VecDeque<u64>>,
     /// Counts replies to requests that have a reply already, and to requests that were given up.
@@ -41,16 +42,21 @@ pub struct RetryConnection<Inner: Connection> {
 impl<Inner: Connection<Data: Correlated + Clone>> RetryConnection<Inner> {
     pub(super) fn new(inner: Inner, limits: Limits, vain: DropCounter) -> Self {
         let start = inner.base().runtime().now();
-        let requests = Mutex::new(Requests::new(limits));
+        let requests = Arc::new(SharedRequests(Mutex::new(Requests::new(limits))));
         let given_up = Mutex::default();
         let room = Notify::new();
         let armed = Notify::new();
         Self { inner, start, requests, given_up, vain, room, armed }
     }
 
+    /// Returns the state, which tells about itself.
+    pub(super) fn observed(&self) -> &Arc<SharedRequests<Inner::Data>> {
+        &self.requests
+    }
+
     /// Returns the number of requests that were sent again.
     pub fn resent(&self) -> u64 {
-        self.requests.lock().resent()
+        self.requests.0.lock().resent()
     }
 
     fn now(&self) -> Duration {
@@ -63,7 +69,7 @@ impl<Inner: Connection<Data: Correlated + Clone>> RetryConnection<Inner> {
             let mut freed = pin!(self.room.notified());
             freed.as_mut().enable();
             {
-                let mut requests = self.requests.lock();
+                let mut requests = self.requests.0.lock();
                 if requests.room() > 0 {
                     let is_first = requests.next_deadline().is_none();
                     requests.on_send(request.id(), request, self.now());
@@ -81,7 +87,7 @@ impl<Inner: Connection<Data: Correlated + Clone>> RetryConnection<Inner> {
     async fn resend(&self) -> Result<Option<Duration>, Error> {
         let mut again = Vec::new();
         let (next, given_up) = {
-            let mut requests = self.requests.lock();
+            let mut requests = self.requests.0.lock();
             let mut given_up = self.given_up.lock();
             // The check is made not only at a time-out: a reply makes room for requests that were lost
             // before.
@@ -115,7 +121,7 @@ impl<Inner: Connection<Data: Correlated + Clone>> Connection for RetryConnection
         let id = message.id();
         self.register(message.clone()).await;
         self.inner.send(message).await.inspect_err(|_| {
-            self.requests.lock().forget(id);
+            self.requests.0.lock().forget(id);
         })
     }
 
@@ -187,7 +193,7 @@ where
         let now = connection.now();
         let before = *count;
         into.extend(replies.into_iter().filter(|reply| {
-            let is_first = connection.requests.lock().on_reply(reply.id(), now).is_some();
+            let is_first = connection.requests.0.lock().on_reply(reply.id(), now).is_some();
             match is_first {
                 true => *count += 1,
                 false => connection.vain.add(1),

@@ -36,9 +36,11 @@
 mod chunnel;
 mod connection;
 mod requests;
+mod statistics;
 mod timeout;
 mod window;
 
 pub use chunnel::Retry;
 pub use connection::{Correlated, RetryConnection};
 pub use requests::{Limits, Requests};
+pub use statistics::RetryStatistics;

@@ -55,6 +55,7 @@ pub struct Requests<T> {
     /// reply has ended.
     lost: VecDeque<u64>,
     resent: u64,
+    given_up: u64,
     /// The time of the last sample of the round trip. The next sample comes from a request that is sent
     /// later.
     sampled: Duration,
@@ -80,6 +81,7 @@ impl<T> Requests<T> {
             deadlines: BTreeSet::new(),
             lost: VecDeque::new(),
             resent: 0,
+            given_up: 0,
             sampled: Duration::ZERO,
         }
     }
@@ -141,6 +143,7 @@ impl<T> Requests<T> {
             if late.attempts < self.limits.attempts {
                 self.lost.push_back(id);
             } else if let Some(late) = self.in_flight.remove(&id) {
+                self.given_up += 1;
                 give_up(id, late.request);
             }
         }
@@ -185,6 +188,11 @@ impl<T> Requests<T> {
     /// Returns the number of requests that were sent again so far.
     pub fn resent(&self) -> u64 {
         self.resent
+    }
+
+    /// Returns the number of requests that were given up so far, since they were sent often enough.
+    pub fn given_up(&self) -> u64 {
+        self.given_up
     }
 
     /// Returns the number of requests that may be in the network at once.

@@ -49,6 +49,11 @@
 //! | answers that a client does not read | two bursts of 256 answers or 256 KiB | the server makes no more; deadlines and cancellations go on |
 //! | a request or response | the largest message below | [`TooLarge`](FailureKind::TooLarge) |
 //!
+//! # Statistics
+//!
+//! [`Multiplexer::statistics`] tells the calls of a client, and [`ServedCalls`], to which a server may [count](Serve::counted_by) the calls
+//! of all its connections, those of a server.
+//!
 //! # Traces
 //!
 //! With the feature `opentelemetry` each call is a span of `tracing`, with the target `bertha::rpc`: `rpc.call` at the client, from the
@@ -96,7 +101,7 @@ pub use encode::{Encode, Encoded, decode, encode};
 pub use failure::{Failure, FailureKind};
 pub use message::Message;
 pub use method::Method;
-pub use server::{Handler, Reply, Request, Serve, Service, handler, serve};
+pub use server::{Handler, Reply, Request, Serve, ServeStatistics, ServedCalls, Service, handler, serve};
 #[cfg(feature = "tls")]
 pub use with_tls::{FuseRpcAndTls, RpcWithTls, RpcWithTlsConnection};
 

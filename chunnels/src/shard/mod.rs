@@ -57,7 +57,8 @@ pub use map::{MAX_SHARDS, ShardMap};
 #[cfg(feature = "serialize")]
 pub use raw::{KeyAt, Misplaced, RouteUndecoded, ShardRaw};
 pub use server::{
-    Backends, LocalShards, RemoteShards, ReplyTo, ServerShard, ServerShardConnection, ShardQueue,
+    Backends, LocalShards, RemoteShards, ReplyTo, ServerShard, ServerShardConnection, ServerShardStatistics,
+    ShardQueue,
 };
 pub use sharding::{RoutedBy, Sharding};
 

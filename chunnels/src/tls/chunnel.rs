@@ -73,6 +73,7 @@ impl<Inner: Connection<Data: Octets>> Chunnel<Inner> for Tls {
     ) -> Result<Self::Connection, Error> {
         let peer = inner.base().peer_addr();
         start::start(&self.side, inner, context).await.map_err(|error| {
+            self.side.handshakes().failed();
             tracing::debug!(target: TARGET, %peer, %error, "the handshake failed");
             error.at("Tls")
         })

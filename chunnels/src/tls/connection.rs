@@ -4,15 +4,16 @@ use super::machine::{End, GROUP, Machine};
 #[cfg(feature = "rpc")]
 use super::parts::{self, Parts, Plain};
 use super::pieces::Pieces;
+use super::statistics::Handshaken;
 use super::{LARGEST, lingering};
 use crate::arrived::Arrived;
 use crate::certificates::refusal;
-use crate::certificates::side::Side;
-use bertha_core::{BoxFuture, Buf, Connection, Error, ErrorKind, Octets, debug_fields};
+use bertha_core::{BoxFuture, Buf, Connection, Error, ErrorKind, Octets};
 use futures_util::poll;
 use futures_util::task::AtomicWaker;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::fmt;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
@@ -49,7 +50,8 @@ const WAITING: usize = 64;
 /// after the handshake; and otherwise as the connection below does.
 pub struct TlsConnection<Inner> {
     pub(super) inner: Arc<Inner>,
-    side: Side,
+    /// The side of this end, and its handshake.
+    handshaken: Arc<Handshaken>,
     pub(super) pieces: Pieces,
     /// Locked for a group of messages or a piece of records, never across an await.
     pub(super) machine: Mutex<Machine>,
@@ -93,7 +95,7 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
     /// Makes a connection after its handshake. `arrived` are the bytes behind the handshake. If it `lingers`, a close waits for
     /// the peer's end.
     pub(super) fn new(
-        side: Side,
+        handshaken: Arc<Handshaken>,
         inner: Inner,
         pieces: Pieces,
         machine: Machine,
@@ -103,7 +105,7 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
         let incoming = Incoming { pieces: arrived, ..Incoming::default() };
         Self {
             inner: Arc::new(inner),
-            side,
+            handshaken,
             pieces,
             machine: Mutex::new(machine),
             outgoing: AsyncMutex::default(),
@@ -324,7 +326,7 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
                 Error::new(ErrorKind::Reset, "the other end closed the connection in the middle of a message")
             }
             End::Malformed(too_large) => Error::new(ErrorKind::Reset, too_large.told(LARGEST)),
-            End::Failed(error) => refusal::explain(error, &self.side, None),
+            End::Failed(error) => refusal::explain(error, &self.handshaken.side, None),
         }
         .at("Tls")
     }
@@ -464,4 +466,8 @@ impl<Inner: Connection<Data: Octets>> Connection for TlsConnection<Inner> {
     }
 }
 
-debug_fields!(TlsConnection<Inner> { side });
+impl<Inner> fmt::Debug for TlsConnection<Inner> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsConnection").field("side", &self.handshaken.side).finish_non_exhaustive()
+    }
+}

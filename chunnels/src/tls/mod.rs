@@ -56,6 +56,7 @@ mod machine;
 mod parts;
 mod pieces;
 mod start;
+mod statistics;
 #[cfg(test)]
 mod tests;
 
@@ -63,6 +64,7 @@ pub use chunnel::Tls;
 pub use connection::TlsConnection;
 #[cfg(feature = "rpc")]
 pub(crate) use parts::Parts;
+pub use statistics::TlsStatistics;
 
 /// The target of the events for `tracing`.
 const TARGET: &str = "bertha::tls";

@@ -2,6 +2,7 @@
 
 use super::machine::Machine;
 use super::pieces::Pieces;
+use super::statistics::Handshaken;
 use super::{TARGET, TlsConnection, lingering};
 use crate::arrived::Arrived;
 use crate::certificates::binding::PROOF;
@@ -12,6 +13,7 @@ use futures_util::future::{Either, select};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The time-out of the handshake.
@@ -80,9 +82,14 @@ pub(super) async fn start<Inner: Connection<Data: Octets>>(
         arrived.push_back(Buf::new(0, 0)?);
     }
     let peer = inner.base().peer_addr();
-    tracing::debug!(target: TARGET, %peer, resumed = machine.is_resumed(), "the handshake is done");
+    side.warn_of_peer(machine.shown(), &peer);
+    let is_resumed = machine.is_resumed();
+    side.handshakes().done(is_resumed);
+    tracing::debug!(target: TARGET, %peer, resumed = is_resumed, "the handshake is done");
+    let handshaken = Arc::new(Handshaken { side: side.clone(), is_resumed });
+    context.observes(&handshaken);
     let lingers = lingering::is_needed(&inner, transcript.is_some());
-    Ok(TlsConnection::new(side.clone(), inner, pieces, machine, arrived, lingers))
+    Ok(TlsConnection::new(handshaken, inner, pieces, machine, arrived, lingers))
 }
 
 impl<Inner: Connection<Data: Octets>> Handshake<'_, Inner> {

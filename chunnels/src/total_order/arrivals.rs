@@ -1,7 +1,7 @@
 //! The received messages of several sequences, without I/O.
 
-use super::Limits;
 use super::window::Window;
+use super::{Limits, TotalOrderStatistics};
 use bertha_core::DropCounter;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
@@ -16,6 +16,7 @@ pub(super) struct Arrivals<T> {
     ready: VecDeque<T>,
     limits: Limits,
     clock: u64,
+    gaps_skipped: u64,
     /// The number of messages dropped as duplicates, or after they were skipped.
     pub(super) dropped: DropCounter,
 }
@@ -28,7 +29,26 @@ struct Sequence<T> {
 
 impl<T> Arrivals<T> {
     pub(super) fn new(limits: Limits, dropped: DropCounter) -> Self {
-        Self { sequences: BTreeMap::new(), ready: VecDeque::new(), limits, clock: 0, dropped }
+        Self {
+            sequences: BTreeMap::new(),
+            ready: VecDeque::new(),
+            limits,
+            clock: 0,
+            gaps_skipped: 0,
+            dropped,
+        }
+    }
+
+    /// Returns the state, at an end that leads or not.
+    pub(super) fn statistics(&self, leads: bool) -> TotalOrderStatistics {
+        TotalOrderStatistics {
+            sequences: self.sequences.len() as u64,
+            held_back: self.sequences.values().map(|sequence| sequence.window.len() as u64).sum(),
+            capacity: self.limits.capacity as u64,
+            to_receive_messages: self.ready.len() as u64,
+            gaps_skipped: self.gaps_skipped,
+            leads,
+        }
     }
 
     /// Inserts message `number` of a sequence. Returns true if a gap has begun, and so a new deadline.
@@ -48,7 +68,7 @@ impl<T> Arrivals<T> {
             return false;
         }
         if slot.window.len() >= self.limits.capacity {
-            slot.window.skip();
+            self.gaps_skipped += u64::from(slot.window.skip());
         }
         while let Some(message) = slot.window.pop(now) {
             self.ready.push_back(message);
@@ -58,9 +78,8 @@ impl<T> Arrivals<T> {
 
     fn evict_one(&mut self) {
         let oldest = self.sequences.iter().min_by_key(|(_, sequence)| sequence.last_used).map(|(id, _)| *id);
-        if let Some(mut evicted) = oldest.and_then(|id| self.sequences.remove(&id)) {
+        if let Some(evicted) = oldest.and_then(|id| self.sequences.remove(&id)) {
             self.dropped.add(evicted.window.len() as u64);
-            evicted.window.skip();
         }
     }
 
@@ -91,7 +110,7 @@ impl<T> Arrivals<T> {
         let late = |since: Instant| now.saturating_duration_since(since) >= timeout;
         for sequence in self.sequences.values_mut() {
             if sequence.window.gap_since().is_some_and(late) {
-                sequence.window.skip();
+                self.gaps_skipped += u64::from(sequence.window.skip());
                 while let Some(message) = sequence.window.pop(now) {
                     self.ready.push_back(message);
                 }
@@ -103,7 +122,7 @@ impl<T> Arrivals<T> {
     pub(super) fn flush(&mut self, now: Instant) {
         for sequence in self.sequences.values_mut() {
             while sequence.window.len() > 0 {
-                sequence.window.skip();
+                self.gaps_skipped += u64::from(sequence.window.skip());
                 while let Some(message) = sequence.window.pop(now) {
                     self.ready.push_back(message);
                 }

@@ -41,12 +41,14 @@ mod frame;
 mod receiver;
 mod reception;
 mod sequencer;
+mod statistics;
 #[cfg(test)]
 mod tests;
 mod window;
 
 pub use receiver::{ReceiverOrdered, ReceiverOrderedConnection};
 pub use sequencer::{SequencerOrdered, SequencerOrderedConnection};
+pub use statistics::TotalOrderStatistics;
 
 use std::time::Duration;
 

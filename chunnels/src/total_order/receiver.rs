@@ -4,11 +4,14 @@ use super::Limits;
 use super::arrivals::Arrivals;
 use super::reception::{Reorders, extend, progress};
 use crate::burst::send_encoded;
+use bertha_core::statistics::Observed;
 use bertha_core::{
-    Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, Identity, Runtime, debug_fields, forward,
+    Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, Identity, Runtime, Statistics,
+    debug_fields, forward,
 };
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use std::fmt::Debug;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -58,7 +61,8 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for ReceiverOrdered {
         inner.base().reserve(HEADER);
         let dropped = context.counts_drops("ReceiverOrdered", "repeated, late or malformed");
         let sender = inner.base().runtime().random();
-        let arrivals = Mutex::new(Arrivals::new(self.limits, dropped));
+        let arrivals = Arc::new(SharedArrivals(Mutex::new(Arrivals::new(self.limits, dropped))));
+        context.observes(&arrivals);
         Ok(ReceiverOrderedConnection {
             inner,
             sender,
@@ -66,6 +70,16 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for ReceiverOrdered {
             arrivals,
             ready: Notify::new(),
         })
+    }
+}
+
+/// The messages that have arrived. Locked for one message at a time, never across an await.
+struct SharedArrivals(Mutex<Arrivals<Buf>>);
+
+impl Observed for SharedArrivals {
+    fn observe(&self, into: &mut Statistics) {
+        let statistics = self.0.lock().statistics(false);
+        into.add("ReceiverOrdered", statistics);
     }
 }
 
@@ -79,8 +93,7 @@ pub struct ReceiverOrderedConnection<Inner> {
     /// end included.
     sender: u64,
     next: AtomicU64,
-    /// Locked for one message at a time, never across an await.
-    arrivals: Mutex<Arrivals<Buf>>,
+    arrivals: Arc<SharedArrivals>,
     /// Notified when another `recv`, whose future may be dropped, left a message to deliver or a new deadline.
     ready: Notify,
 }
@@ -89,7 +102,7 @@ impl<Inner: Connection<Data = Buf>> ReceiverOrderedConnection<Inner> {
     /// Returns the number of messages that were dropped: duplicates, messages that arrived after they were
     /// skipped, and malformed messages.
     pub fn dropped(&self) -> u64 {
-        self.arrivals.lock().dropped.get()
+        self.arrivals.0.lock().dropped.get()
     }
 
     fn number(&self, mut message: Buf) -> Result<Buf, Error> {
@@ -105,7 +118,7 @@ impl<Inner: Connection<Data = Buf>> ReceiverOrderedConnection<Inner> {
     }
 
     fn pop(&self) -> Option<Buf> {
-        let mut arrivals = self.arrivals.lock();
+        let mut arrivals = self.arrivals.0.lock();
         let taken = arrivals.pop();
         if arrivals.has_ready() {
             self.ready.notify_one();
@@ -127,12 +140,12 @@ impl<Inner: Connection<Data = Buf>> Reorders for ReceiverOrderedConnection<Inner
     }
 
     fn arrivals(&self) -> MappedMutexGuard<'_, Arrivals<Buf>> {
-        MutexGuard::map(self.arrivals.lock(), |arrivals| arrivals)
+        MutexGuard::map(self.arrivals.0.lock(), |arrivals| arrivals)
     }
 
     fn insert(&self, mut message: Buf) {
         let now = self.inner.base().runtime().now();
-        let mut arrivals = self.arrivals.lock();
+        let mut arrivals = self.arrivals.0.lock();
         let header = message.first_chunk::<HEADER>().copied();
         match header {
             Some(header) if message.advance(HEADER).is_ok() => {

@@ -5,14 +5,16 @@ use super::arrivals::Arrivals;
 use super::frame::{Frame, HEADER, Placed};
 use super::reception::{Reorders, extend, progress};
 use crate::burst::send_encoded;
+use bertha_core::statistics::Observed;
 use bertha_core::{
     Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Role, Runtime,
-    debug_fields, forward,
+    Statistics, debug_fields, forward,
 };
 use futures_util::future::{Either, select};
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use std::fmt::Debug;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -62,14 +64,20 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for SequencerOrdered {
         let dropped = context.counts_drops("SequencerOrdered", "repeated, late or malformed");
         let leads = matches!(context.role(), Role::Server | Role::Participant { leads: true });
         let sender = inner.base().runtime().random();
-        let state =
-            SequencerState { arrivals: Arrivals::new(self.limits, dropped), next_place: 0, ordered: 0 };
+        let state = SequencerState {
+            arrivals: Arrivals::new(self.limits, dropped),
+            next_place: 0,
+            ordered: 0,
+            leads,
+        };
+        let state = Arc::new(SharedSequencer(Mutex::new(state)));
+        context.observes(&state);
         Ok(SequencerOrderedConnection {
             inner,
             sender,
             next: AtomicU64::new(0),
             leads,
-            state: Mutex::new(state),
+            state,
             turn: tokio::sync::Mutex::new(()),
             ready: Notify::new(),
             progress: Notify::new(),
@@ -90,8 +98,7 @@ pub struct SequencerOrderedConnection<Inner> {
     /// The number of the next message that this end sends.
     next: AtomicU64,
     leads: bool,
-    /// Locked for one message at a time, never across an await.
-    state: Mutex<SequencerState>,
+    state: Arc<SharedSequencer>,
     /// Held by the `recv` of the sequencer that passes a message on.
     turn: tokio::sync::Mutex<()>,
     /// Notified when another `recv`, whose future may be dropped, left a message to deliver or a new deadline.
@@ -117,6 +124,19 @@ struct SequencerState {
     next_place: u64,
     /// The number of this end's messages that are known to be ordered.
     ordered: u64,
+    leads: bool,
+}
+
+/// The state of a connection. Locked for one message at a time, never across an await.
+struct SharedSequencer(Mutex<SequencerState>);
+
+impl Observed for SharedSequencer {
+    fn observe(&self, into: &mut Statistics) {
+        let state = self.0.lock();
+        let statistics = state.arrivals.statistics(state.leads);
+        drop(state);
+        into.add("SequencerOrdered", statistics);
+    }
 }
 
 impl<Inner: Connection<Data = Buf>> SequencerOrderedConnection<Inner> {
@@ -128,7 +148,7 @@ impl<Inner: Connection<Data = Buf>> SequencerOrderedConnection<Inner> {
     /// Returns the number of messages that were dropped: duplicates, messages that arrived after they were
     /// skipped, and malformed messages.
     pub fn dropped(&self) -> u64 {
-        self.state.lock().arrivals.dropped.get()
+        self.state.0.lock().arrivals.dropped.get()
     }
 
     /// Writes the header in front of a message.
@@ -148,14 +168,14 @@ impl<Inner: Connection<Data = Buf>> SequencerOrderedConnection<Inner> {
     }
 
     fn take_place(&self) -> u64 {
-        let mut state = self.state.lock();
+        let mut state = self.state.0.lock();
         state.next_place += 1;
         state.next_place - 1
     }
 
     /// Returns the next message to deliver that is not this end's own message.
     fn pop(&self) -> Option<Frame> {
-        let mut state = self.state.lock();
+        let mut state = self.state.0.lock();
         let taken =
             std::iter::from_fn(|| state.arrivals.pop()).find(|frame| frame.placed.sender != self.sender);
         if state.arrivals.has_ready() {
@@ -169,7 +189,7 @@ impl<Inner: Connection<Data = Buf>> SequencerOrderedConnection<Inner> {
     async fn place_next(&self) -> Result<Option<Buf>, Error> {
         let _turn = self.turn.lock().await;
         let copy = {
-            let mut state = self.state.lock();
+            let mut state = self.state.0.lock();
             let place = state.next_place;
             let Some(frame) = state.arrivals.front() else { return Ok(None) };
             let placed = Placed { place: Some(place), ..frame.placed };
@@ -207,12 +227,12 @@ impl<Inner: Connection<Data = Buf>> Reorders for SequencerOrderedConnection<Inne
     }
 
     fn arrivals(&self) -> MappedMutexGuard<'_, Arrivals<Frame>> {
-        MutexGuard::map(self.state.lock(), |state| &mut state.arrivals)
+        MutexGuard::map(self.state.0.lock(), |state| &mut state.arrivals)
     }
 
     fn insert(&self, message: Buf) {
         let now = self.inner.base().runtime().now();
-        let mut state = self.state.lock();
+        let mut state = self.state.0.lock();
         let Some(frame) = Frame::parse(message) else {
             state.arrivals.dropped.add(1);
             return;
@@ -283,12 +303,12 @@ impl<Inner: Connection<Data = Buf>> Connection for SequencerOrderedConnection<In
     async fn drain(&self) -> Result<(), Error> {
         let sent = self.next.load(Ordering::Relaxed);
         // The sequencer orders its own messages when it sends them.
-        let has_to_wait = || !self.leads && self.state.lock().ordered < sent;
+        let has_to_wait = || !self.leads && self.state.0.lock().ordered < sent;
         while has_to_wait() {
             let progress = pin!(self.progress.notified());
             let mut progress = progress;
             progress.as_mut().enable();
-            let ordered = self.state.lock().ordered;
+            let ordered = self.state.0.lock().ordered;
             if ordered >= sent {
                 break;
             }

@@ -46,10 +46,10 @@ impl<T> Window<T> {
         Some(message)
     }
 
-    /// Skips the missing messages before the first early message.
-    pub(super) fn skip(&mut self) {
-        if let Some(first) = self.early.keys().next() {
-            self.next = *first;
-        }
+    /// Skips the missing messages before the first early message. Returns true if messages were missing.
+    pub(super) fn skip(&mut self) -> bool {
+        let next = self.next;
+        self.next = self.early.keys().next().map_or(next, |first| *first);
+        self.next > next
     }
 }

@@ -8,6 +8,7 @@ mod connect;
 mod driver;
 mod guard;
 mod shared;
+mod statistics;
 
 use crate::uncloned::uncloned;
 use crate::{Agreement, Pick, Switching};
@@ -22,6 +23,7 @@ use shared::EarlyState;
 
 pub use cache::EarlyCache;
 pub(crate) use connect::connect_early;
+pub use statistics::EarlyStatistics;
 
 type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
@@ -90,7 +92,8 @@ impl<C: Connection> Early<C> {
         drops
     }
 
-    /// Works as [`Negotiated::statistics`](crate::Negotiated::statistics), of the stack in use.
+    /// Works as [`Negotiated::statistics`](crate::Negotiated::statistics), of the stack in use, below the outcome of the
+    /// first flight, [`EarlyStatistics`].
     pub fn statistics(&self) -> Statistics {
         let agreement = self.explain();
         let built = &self.shared.latest().session;
@@ -99,6 +102,9 @@ impl<C: Connection> Early<C> {
         if !Arc::ptr_eq(agreement.session(), built) {
             built.registry().observe(&mut statistics);
             statistics.add_drops(&built.registry().drops());
+        }
+        if let Some(zero_rtt) = agreement.zero_rtt().cloned() {
+            statistics.add("Early", EarlyStatistics { zero_rtt });
         }
         statistics
     }

@@ -295,8 +295,15 @@ where
                 // can't be remembered. The answer says that its messages were taken, so nothing else can
                 // become of them.
                 self.count_dropped();
+                match memory {
+                    Freshness::Spent => self.clients.replayed_flight(),
+                    _ => self.clients.flight(false),
+                }
                 return Outcome::Nothing;
             }
+        }
+        if accepted.is_flight {
+            self.clients.flight(!accepted.early.is_empty());
         }
         accepted.early.append(&mut entering.overtaken);
         let span = span::accepting(entering.base.base());
@@ -388,6 +395,7 @@ where
                 if early_data == EarlyData::Spent {
                     // A late duplicate, which is not reported.
                     self.count_dropped();
+                    self.clients.replayed_flight();
                     return Ok(None);
                 }
                 Err((id, error))

@@ -20,6 +20,14 @@ pub struct IncomingStatistics {
     pub overload: Overload,
     /// Messages from unknown addresses that were dropped, since they were no offers or exceeded a rate.
     pub dropped: u64,
+    /// First flights (0-RTT) of which messages were taken.
+    pub flights_taken: u64,
+    /// First flights of which no message was taken, so that the client sent them again: their tickets were too old or of
+    /// another server, the client expected another stack, the server takes no early data, or it remembers as many first
+    /// flights as it may.
+    pub flights_not_taken: u64,
+    /// First flights that were refused, since they had made a connection before: they were played back, or repeated late.
+    pub flights_replayed: u64,
     /// Handshakes under way.
     pub handshakes: usize,
     /// Connections at this moment.
@@ -37,6 +45,9 @@ impl LayerStatistics for IncomingStatistics {
             ("connections_given_up", Value::Total(connections)),
             ("refused_without_room", Value::Total(refused)),
             ("accepts_without_descriptor", Value::Total(exhausted)),
+            ("flights_taken", Value::Total(self.flights_taken)),
+            ("flights_not_taken", Value::Total(self.flights_not_taken)),
+            ("flights_replayed", Value::Total(self.flights_replayed)),
             ("dropped_messages", Value::Total(self.dropped)),
         ];
         values.extend(self.refused.iter().map(|&(kind, count)| (refused_as(kind), Value::Total(count))));
@@ -67,6 +78,9 @@ fn refused_as(kind: ErrorKind) -> &'static str {
 #[derive(Debug, Default)]
 pub(super) struct ClientCount {
     accepted: AtomicU64,
+    flights_taken: AtomicU64,
+    flights_not_taken: AtomicU64,
+    flights_replayed: AtomicU64,
     /// Handshakes under way.
     handshakes: AtomicUsize,
     refused: Mutex<RefusedCount>,
@@ -83,6 +97,17 @@ struct RefusedCount {
 impl ClientCount {
     pub(super) fn accepted(&self) {
         self.accepted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts the first flight of a client that is let in.
+    pub(super) fn flight(&self, is_taken: bool) {
+        let count = if is_taken { &self.flights_taken } else { &self.flights_not_taken };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a first flight that had made a connection before.
+    pub(super) fn replayed_flight(&self) {
+        self.flights_replayed.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn set_handshakes(&self, handshakes: usize) {
@@ -109,7 +134,20 @@ impl ClientCount {
         let accepted = self.accepted.load(Ordering::Relaxed);
         let handshakes = self.handshakes.load(Ordering::Relaxed);
         let refused = self.refused.lock().by_kind.clone();
-        IncomingStatistics { accepted, refused, overload, dropped, handshakes, connections }
+        let [flights_taken, flights_not_taken, flights_replayed] =
+            [&self.flights_taken, &self.flights_not_taken, &self.flights_replayed]
+                .map(|count| count.load(Ordering::Relaxed));
+        IncomingStatistics {
+            accepted,
+            refused,
+            overload,
+            dropped,
+            flights_taken,
+            flights_not_taken,
+            flights_replayed,
+            handshakes,
+            connections,
+        }
     }
 }
 

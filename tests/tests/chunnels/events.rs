@@ -1,55 +1,16 @@
 //! Events of `tracing` tell why a connection is slow or gone. The guide `observing` lists them.
 
 use crate::ends::{CLIENT, SERVER, connected};
+use crate::lines::Lines;
 use bertha_chunnels::{Checksum, Fragment, Reliable};
 use bertha_core::{Buf, Connection, make_stack};
 use bertha_datapath_sim::{Link, Sim, Verdict};
 use bertha_negotiation::Negotiate;
 use futures_util::future::{join, select};
-use std::io::{self, Write};
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tracing::Level;
-use tracing::subscriber::DefaultGuard;
-
-/// The events of this thread as lines of text.
-#[derive(Clone, Default)]
-pub(crate) struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Lines {
-    /// Captures the events until the guard is dropped.
-    pub(crate) fn capture() -> (Self, DefaultGuard) {
-        let lines = Self::default();
-        let writer = lines.clone();
-        let log = tracing_subscriber::fmt().with_max_level(Level::TRACE).with_ansi(false).without_time();
-        let guard = tracing::subscriber::set_default(log.with_writer(move || writer.clone()).finish());
-        (lines, guard)
-    }
-
-    /// Returns the lines that contain all of these texts.
-    pub(crate) fn with(&self, texts: &[&str]) -> Vec<String> {
-        let lines = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-        let has_all = |line: &&str| texts.iter().all(|text| line.contains(text));
-        lines.lines().filter(has_all).map(str::to_owned).collect()
-    }
-
-    /// Checks that an event with these texts was told.
-    pub(crate) fn expect(&self, texts: &[&str]) {
-        assert!(!self.with(texts).is_empty(), "nothing told {texts:?}: {:#?}", self.with(&[texts[0]]));
-    }
-}
 
 fn message(len: usize) -> Buf {
     Buf::copy_of(&vec![7; len], 64).unwrap()
@@ -152,4 +113,46 @@ fn negotiation_tells_agreements_refusals_and_silent_peers_with_the_address() {
     told(&["refused an offer", "peer=10.0.0.1:", "error="]);
     told(&["nothing was agreed", "to=10.0.0.2:", "error="]);
     told(&["a connection ends", "reason=TimedOut", "peer=10.0.0.2:"]);
+}
+
+/// The path carries large packets, then none of them without a report, and then large packets again.
+#[test]
+fn reliable_tells_a_black_hole_with_the_size_that_still_arrives() {
+    let (lines, _guard) = Lines::capture();
+    let mut sim = Sim::new(1);
+    let network = sim.network().clone();
+    network.set_link(Link { delay: Duration::from_millis(10), ..Link::default() });
+    let carries = Arc::new(AtomicUsize::new(9_000));
+    let limit = carries.clone();
+    network.tap(move |datagram| match datagram.payload.len() <= limit.load(Relaxed) {
+        true => Verdict::Pass,
+        false => Verdict::Drop,
+    });
+    let told =
+        |texts: &[&str]| lines.with(&[&["DEBUG bertha::reliable: ", "peer=10.0.0.2:"], texts].concat());
+    let (lost, arrived) =
+        ("the path loses all large packets, which leave in pieces now", "so large packets leave whole again");
+    sim.run(async {
+        let (client, server) = connected(&network, make_stack!(Reliable::new())).await;
+        let exchange = async |messages: usize| {
+            for _ in 0..messages {
+                client.send(message(1_300)).await.unwrap();
+                server.recv().await.unwrap();
+            }
+        };
+        exchange(10).await;
+        assert_eq!(told(&[lost]).len(), 0, "the path carries them");
+        carries.store(1_280, Relaxed);
+        exchange(50).await;
+        let found = told(&[lost]);
+        assert_eq!(found.len(), 1, "{found:#?}");
+        let safe = found[0].split_once(" safe=").unwrap().1.split(' ').next().unwrap();
+        assert!((1_000..=1_280).contains(&safe.parse::<usize>().unwrap()), "{found:#?}");
+        assert_eq!(told(&[arrived]).len(), 0);
+        // Large packets are tried again after ten minutes.
+        carries.store(9_000, Relaxed);
+        network.runtime().sleep(Duration::from_secs(601)).await;
+        exchange(10).await;
+        assert_eq!((told(&[lost]).len(), told(&[arrived]).len()), (1, 1));
+    });
 }

@@ -10,8 +10,10 @@ mod byte_streams;
 mod drops;
 mod ends;
 mod events;
+mod layers_tell;
 #[path = "../negotiation/lean.rs"]
 mod lean;
+mod lines;
 mod openssl;
 mod pace;
 mod path_mtu;

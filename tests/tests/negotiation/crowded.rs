@@ -1,5 +1,6 @@
 //! Servers with as many connections as they may have.
 
+use crate::lines::Lines;
 use crate::scene::{A, SERVER, bytes, server_addr, simulate};
 use bertha_core::{Connection, Error, ErrorKind, Runtime, make_stack};
 use bertha_datapath_sim::Network;
@@ -140,4 +141,38 @@ fn a_network_with_more_than_its_part_gives_unused_connections_to_others() {
             });
         });
     }
+}
+
+#[test]
+fn the_server_tells_whom_it_refused_and_whom_it_gave_up() {
+    let (lines, _guard) = Lines::capture();
+    let told = |texts: &[&str]| lines.with(&[&["bertha::negotiation: "], texts].concat());
+    let (refused, evicted) = (
+        "refused a client: there are as many connections as are allowed",
+        "gave an unused connection up for others",
+    );
+    simulate(1, async |network: Network| {
+        let pause = || network.runtime().sleep(Duration::from_secs(2));
+        let (_seen, _held) = full(&network, false).await;
+        assert_eq!((told(&[refused]).len(), told(&[evicted]).len()), (0, 0), "there was room for all");
+        come(&network, [10, 2, 1, 1], false).await.map(drop).unwrap_err();
+        let sums = "overload=Overload { handshakes: 0, connections: 0, refused: 1, exhausted: 0 }";
+        assert_eq!(told(&["WARN", refused, "peer=10.2.1.1:", sums]).len(), 1, "{:#?}", told(&[refused]));
+        assert_eq!(told(&[evicted]).len(), 0, "nothing is unused so soon");
+        pause().await;
+        // The first look at a connection finds that it was used before.
+        let _ = come(&network, [10, 2, 1, 1], false).await;
+        pause().await;
+        let _other = come(&network, [10, 2, 1, 1], false).await.unwrap();
+    });
+    // The connection of a client of the network that has more than its part.
+    let each = told(&[
+        "DEBUG",
+        evicted,
+        "peer=10.1.1.",
+        "reason=\"the server gave the connection up for others, since it was not used\"",
+    ]);
+    assert_eq!(each.len(), 1, "{:#?}", told(&[evicted]));
+    let sums = told(&["WARN", evicted, "connections: 1, "]);
+    assert_eq!(sums.len(), 1, "{:#?}", told(&[evicted]));
 }

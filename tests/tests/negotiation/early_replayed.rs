@@ -1,13 +1,17 @@
 //! First flights that an attacker has recorded and sends again when the server can't remember them.
 
-use crate::early_scene::{History, connect, hear, heard, known, over, pause, record, say, with};
+use crate::early_scene::{
+    History, connect, hear, heard, known, learn_at, open, over, pause, record, say, with,
+};
 use crate::scene::{A, B, SERVER, server, server_addr, simulate};
 use bertha_chunnels::Serialize;
-use bertha_core::{Addr, make_stack, select};
+use bertha_core::{Addr, Connection, make_stack, select};
 use bertha_datapath_sim::{Datagram, Network, Verdict};
 use bertha_negotiation::testing::wire::Kind;
-use bertha_negotiation::{Credentials, Negotiate, Settings, SharedKey};
+use bertha_negotiation::{Credentials, EarlyStatistics, Incoming, Negotiate, Settings, SharedKey, ZeroRtt};
 use bertha_tests::with_seeds;
+use futures_util::future::select as first_of;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -141,4 +145,53 @@ fn a_flight_is_of_no_use_at_another_server_that_has_the_key() {
             assert_eq!(received(&network, &flight, &history).await, [""; 0]);
         });
     }
+}
+
+/// The statistics of both ends tell the fate of first flights.
+#[test]
+fn first_flights_are_counted_by_their_fate() {
+    simulate(4, async |network: Network| {
+        network.answer_closed_ports(false);
+        let listening = over!(select!(A, B)).listen(server(&network), server_addr());
+        let mut incoming = listening.settings(open()).await.unwrap();
+        let cache = learn_at(&network, &mut incoming, open()).await;
+        let told = |incoming: &Incoming<_, _>| {
+            let told = incoming.statistics();
+            (told.flights_taken, told.flights_not_taken, told.flights_replayed)
+        };
+        assert_eq!(told(&incoming), (0, 0, 0), "no client had a ticket");
+        let flight = Arc::new(Mutex::new(None::<Datagram>));
+        let seen = flight.clone();
+        network.tap(move |datagram| {
+            if datagram.payload[0] == Kind::Early as u8 {
+                seen.lock().unwrap().get_or_insert(datagram.clone());
+            }
+            Verdict::Pass
+        });
+        let connection = connect(&network, &cache, open()).await.unwrap();
+        let outcome = || connection.statistics().get::<EarlyStatistics>().unwrap().zero_rtt.clone();
+        assert_eq!(outcome(), ZeroRtt::Unanswered);
+        say(&connection, &["pay"]).await;
+        let served = incoming.next().await.unwrap();
+        assert_eq!(served.recv().await.unwrap(), "pay");
+        connection.agreed().await.unwrap();
+        assert_eq!((outcome(), told(&incoming)), (ZeroRtt::Taken(1), (1, 0, 0)));
+        let line = connection.statistics().to_string();
+        assert!(
+            line.starts_with("Early: first flight taken, taken messages 1, resent messages 0\n"),
+            "{line}"
+        );
+
+        // A replay within the memory, and after it: then its ticket is too old.
+        let mut flight = flight.lock().unwrap().clone().unwrap();
+        flight.from.set_port(7);
+        network.inject(&flight).unwrap();
+        first_of(pin!(incoming.next()), pin!(pause(&network, Duration::from_secs(1)))).await;
+        assert_eq!(told(&incoming), (1, 0, 1));
+        first_of(pin!(incoming.next()), pin!(pause(&network, Duration::from_secs(100)))).await;
+        flight.from.set_port(8);
+        network.inject(&flight).unwrap();
+        first_of(pin!(incoming.next()), pin!(pause(&network, Duration::from_secs(1)))).await;
+        assert_eq!(told(&incoming), (1, 1, 1));
+    });
 }

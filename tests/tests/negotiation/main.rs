@@ -41,6 +41,9 @@ mod handshake_faults;
 mod impostors;
 mod keyed;
 mod lean;
+#[path = "../chunnels/lines.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod lines;
 mod load;
 mod names;
 mod needs;

@@ -3,6 +3,9 @@
 
 #[path = "../negotiation/lean.rs"]
 mod lean;
+#[path = "../chunnels/lines.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod lines;
 #[path = "../negotiation/scene.rs"]
 #[allow(dead_code, unused_imports, unused_macros, reason = "shared with other tests")]
 mod scene;
@@ -11,6 +14,7 @@ mod draining;
 mod early;
 mod ends;
 mod ends_amid_change;
+mod events;
 mod faults;
 mod flow;
 mod fragment;

@@ -21,7 +21,7 @@ where
 }
 
 /// Returns the error of an upgrade while the other end receives.
-async fn ask<T, F>(upgrade: impl Future<Output = Result<T, Error>>, receiving: F) -> Error
+pub(crate) async fn ask<T, F>(upgrade: impl Future<Output = Result<T, Error>>, receiving: F) -> Error
 where
     F: Future,
 {
@@ -78,7 +78,7 @@ fn what_there_is_not_is_invalid() {
 
 /// Fails to start on the end with this role.
 #[derive(Debug, Clone, Identity)]
-struct Fails(Role);
+pub(crate) struct Fails(pub(crate) Role);
 
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Fails {
     type Connection = Inner;

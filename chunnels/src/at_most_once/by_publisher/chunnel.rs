@@ -2,6 +2,7 @@
 
 use super::windows::Windows;
 use super::{ByPublisherConnection, Memory, MessageId};
+use crate::at_most_once::statistics::Remembered;
 use crate::redelivery::Redelivery;
 use bertha_core::{Base, Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 use parking_lot::Mutex;
@@ -81,6 +82,16 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for AtMostOnceByPublisher {
         let dropped = context.counts_drops("AtMostOnceByPublisher", "repeated or late");
         let windows = self.windows.clone();
         let redelivery = self.redelivery.clone();
-        Ok(ByPublisherConnection::new(inner, windows, redelivery, self.memory.clone(), dropped))
+        let memory = self.memory.clone();
+        let remembered = Arc::new(Remembered {
+            name: "AtMostOnceByPublisher",
+            redelivery: redelivery.clone(),
+            publishers: {
+                let windows = windows.clone();
+                move || windows.lock().len()
+            },
+        });
+        context.observes(&remembered);
+        Ok(ByPublisherConnection::new(inner, windows, redelivery, memory, dropped, remembered))
     }
 }

@@ -4,6 +4,7 @@ use super::windows::Windows;
 use super::{Memory, MessageId};
 use crate::burst::send_encoded;
 use crate::redelivery::Redelivery;
+use bertha_core::statistics::Observed;
 use bertha_core::{Base, BoxFuture, Buf, Connection, DropCounter, Error, Runtime, debug_fields, forward};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -33,6 +34,8 @@ pub struct ByPublisherConnection<Inner> {
     /// Held by the `recv` whose turn it is, also while it waits.
     receiving: tokio::sync::Mutex<Receiving>,
     duplicates: DropCounter,
+    /// Tells about the memory as long as the connection lives.
+    _observed: Arc<dyn Observed>,
 }
 
 #[derive(Default)]
@@ -57,11 +60,22 @@ impl<Inner: Connection<Data = Buf>> ByPublisherConnection<Inner> {
         redelivery: Redelivery<MessageId>,
         memory: Option<Arc<dyn Memory>>,
         duplicates: DropCounter,
+        observed: Arc<dyn Observed>,
     ) -> Self {
         inner.base().reserve(HEADER);
         let publisher = inner.base().runtime().random();
         let (next, receiving) = Default::default();
-        Self { inner, publisher, next, windows, redelivery, memory, receiving, duplicates }
+        Self {
+            inner,
+            publisher,
+            next,
+            windows,
+            redelivery,
+            memory,
+            receiving,
+            duplicates,
+            _observed: observed,
+        }
     }
 
     /// Returns the number of messages that were dropped: duplicates, late messages that may be duplicates,

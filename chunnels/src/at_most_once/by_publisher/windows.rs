@@ -28,6 +28,11 @@ impl Windows {
         Self { publishers: BTreeMap::new(), capacity: capacity.max(1), time: 0 }
     }
 
+    /// Returns the number of publishers that are remembered.
+    pub(super) fn len(&self) -> usize {
+        self.publishers.len()
+    }
+
     /// Notes a message. Returns true if it is the first time, as far as that is known.
     pub(super) fn insert(&mut self, id: MessageId) -> bool {
         self.time += 1;

@@ -2,6 +2,7 @@
 
 use super::Reply;
 use super::panics::caught;
+use super::served_calls::{OpenStream, ServedCalls};
 use super::woken::{SlotWaker, Woken};
 use crate::rpc::message::CallId;
 use crate::rpc::{Failure, client::WINDOW};
@@ -26,6 +27,7 @@ pub(super) struct Handlers<'a, F, R> {
     earliest: Option<Instant>,
     early: VecDeque<CallId>,
     woken: Arc<Woken>,
+    calls: ServedCalls,
 }
 
 struct Slot<'a, F, R> {
@@ -41,6 +43,7 @@ struct Streaming<'a, R> {
     responses: BoxStream<'a, Result<R, Failure>>,
     sent: u32,
     granted: u32,
+    _open: OpenStream,
 }
 
 /// The progress that the future of a call of `method` has made.
@@ -62,9 +65,9 @@ impl<'a, F, R> Handlers<'a, F, R>
 where
     F: Future<Output = Result<Reply<'a, R>, Failure>>,
 {
-    pub(super) fn new(limit: usize) -> Self {
+    pub(super) fn new(limit: usize, calls: ServedCalls) -> Self {
         let (slots, free, waiting, early, woken) = Default::default();
-        Self { slots, free, waiting, limit: limit.max(1), earliest: None, early, woken }
+        Self { slots, free, waiting, limit: limit.max(1), earliest: None, early, woken, calls }
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -107,6 +110,7 @@ where
         slot.method = method;
         slot.deadline = deadline;
         slot.answering.set(Some(answering));
+        self.calls.begun();
         number
     }
 
@@ -132,7 +136,8 @@ where
                 Err(failure) => Progress::Failure(failure),
                 Ok(Reply::Several(responses)) => {
                     let _ = caught(method, || slot.answering.set(None));
-                    slot.streaming = Some(Streaming { responses, sent: 0, granted: WINDOW });
+                    slot.streaming =
+                        Some(Streaming { responses, sent: 0, granted: WINDOW, _open: self.calls.stream() });
                     self.wait(number, call);
                     return self.poll(number);
                 }
@@ -159,9 +164,16 @@ where
         made(progress)
     }
 
+    /// Drops the future in a slot, whose call has failed.
+    #[cold]
+    pub(super) fn end(&mut self, number: usize) {
+        self.free(number);
+    }
+
     /// Drops the future of a call, since the client no longer waits.
     pub(super) fn cancel(&mut self, call: CallId) {
         if let Some(number) = self.waiting.get(&call).copied() {
+            self.calls.cancelled();
             self.free(number);
             return;
         }
@@ -239,5 +251,12 @@ where
             }
             self.free.push(number);
         }
+    }
+}
+
+/// The calls that have no outcome when the connection ends are counted.
+impl<F, R> Drop for Handlers<'_, F, R> {
+    fn drop(&mut self) {
+        self.calls.abandoned(self.slots.len() - self.free.len());
     }
 }

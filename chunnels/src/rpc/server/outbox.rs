@@ -3,6 +3,7 @@
 use super::Service;
 use super::handlers::Progress;
 use super::panics::caught;
+use super::served_calls::ServedCalls;
 use crate::rpc::encode::Encoder;
 use crate::rpc::message::{CallId, Content};
 use crate::rpc::{Failure, FailureKind, Message};
@@ -22,12 +23,13 @@ pub(super) struct Outbox<'a, C, S> {
     bytes: usize,
     /// An empty list with its memory, for the next burst.
     spare: Vec<Message>,
+    calls: ServedCalls,
 }
 
 impl<'a, C: Connection<Data = Message>, S: Service> Outbox<'a, C, S> {
-    pub(super) fn new(connection: &'a C, service: &'a S) -> Self {
+    pub(super) fn new(connection: &'a C, service: &'a S, calls: ServedCalls) -> Self {
         let (messages, spare) = Default::default();
-        Self { connection, service, encoder: Encoder::new(connection), messages, bytes: 0, spare }
+        Self { connection, service, encoder: Encoder::new(connection), messages, bytes: 0, spare, calls }
     }
 
     #[inline]
@@ -41,40 +43,57 @@ impl<'a, C: Connection<Data = Message>, S: Service> Outbox<'a, C, S> {
         self.messages.len() >= FLUSH || self.bytes >= FLUSH_BYTES
     }
 
-    /// Adds what a handler of `method` has made.
+    /// Adds what a handler of `method` has made. Returns false if the call has failed by it, since there is no
+    /// encoding.
     #[inline]
-    pub(super) fn add(&mut self, call: CallId, method: u32, progress: Progress<S::Response>) {
+    pub(super) fn add(&mut self, call: CallId, method: u32, progress: Progress<S::Response>) -> bool {
         let (content, encoded) = match progress {
             Progress::Response(response) => (Content::Response, self.encode(method, &response)),
             Progress::Part { index, response } => (Content::Part { index }, self.encode(method, &response)),
-            Progress::End { parts } => return self.push(Message::signal(call, Content::End { parts })),
-            Progress::Failure(failure) => return self.push(refusal(call, &failure)),
+            Progress::End { parts } => {
+                self.calls.answered();
+                self.push(Message::signal(call, Content::End { parts }));
+                return true;
+            }
+            Progress::Failure(failure) => {
+                self.fail(call, &failure);
+                return true;
+            }
         };
         match encoded {
             Ok(body) => {
+                if matches!(content, Content::Response) {
+                    self.calls.answered();
+                }
                 self.bytes += body.len();
                 self.push(Message { call, content, body: Some(body) });
+                true
             }
-            Err(failure) => self.push(refusal(call, &failure)),
+            Err(failure) => {
+                self.fail(call, &failure);
+                false
+            }
         }
     }
 
-    /// Fails a call that has no handler.
+    /// Fails a call that has begun.
     #[cold]
-    pub(super) fn refuse(&mut self, call: CallId, failure: &Failure) {
+    pub(super) fn fail(&mut self, call: CallId, failure: &Failure) {
+        self.calls.failed(failure);
         self.push(refusal(call, failure));
     }
 
     /// Refuses a call that is one too many.
     #[cold]
     pub(super) fn no_room(&mut self, call: CallId, concurrency: usize) {
+        self.calls.refused();
         let calls = u32::try_from(concurrency).unwrap_or(u32::MAX);
         self.push(Message::signal(call, Content::Full { calls }));
     }
 
     #[cold]
     pub(super) fn expired(&mut self, call: CallId) {
-        self.refuse(
+        self.fail(
             call,
             &Failure::of(FailureKind::TimedOut, "the server had no response before the deadline"),
         );
@@ -94,10 +113,10 @@ impl<'a, C: Connection<Data = Message>, S: Service> Outbox<'a, C, S> {
             .map_err(Failure::after_running)
     }
 
-    /// Takes all answers out, to be sent.
-    pub(super) fn take(&mut self) -> Vec<Message> {
-        self.bytes = 0;
-        std::mem::replace(&mut self.messages, std::mem::take(&mut self.spare))
+    /// Takes all answers out, to be sent, with the number of bytes of their bodies.
+    pub(super) fn take(&mut self) -> (Vec<Message>, usize) {
+        let bytes = std::mem::take(&mut self.bytes);
+        (std::mem::replace(&mut self.messages, std::mem::take(&mut self.spare)), bytes)
     }
 
     /// Takes back a list that was sent.

@@ -3,7 +3,7 @@
 use super::handlers::{Handlers, Made, Progress};
 use super::outbox::{Outbox, send};
 use super::panics::caught;
-use super::{Reply, Request, Service};
+use super::{Reply, Request, ServedCalls, Service};
 use crate::rpc::message::{CallId, Content};
 use crate::rpc::trace::{self, Trace};
 use crate::rpc::transient::TransientErrors;
@@ -29,6 +29,7 @@ pub struct Serve<C, S> {
     service: S,
     concurrency: usize,
     of_no_call: DropCounter,
+    calls: ServedCalls,
 }
 
 /// Answers the calls that come over a connection of [`Rpc`](crate::rpc::Rpc) with a service, until the client closes.
@@ -47,7 +48,8 @@ where
     C: Connection<Data = Message>,
     S: Service,
 {
-    Serve { connection, service, concurrency: CONCURRENCY, of_no_call: DropCounter::default() }
+    let (of_no_call, calls) = Default::default();
+    Serve { connection, service, concurrency: CONCURRENCY, of_no_call, calls }
 }
 
 impl<C, S> Serve<C, S> {
@@ -63,6 +65,11 @@ impl<C, S> Serve<C, S> {
     pub fn counting(self, of_no_call: DropCounter) -> Self {
         Self { of_no_call, ..self }
     }
+
+    /// Counts the calls with `calls`, with which other connections may count as well.
+    pub fn counted_by(self, calls: &ServedCalls) -> Self {
+        Self { calls: calls.clone(), ..self }
+    }
 }
 
 impl<C, S> IntoFuture for Serve<C, S>
@@ -75,8 +82,8 @@ where
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let Self { connection, service, concurrency, of_no_call } = self;
-            match answer(&connection, &service, concurrency, &of_no_call).await {
+            let Self { connection, service, concurrency, of_no_call, calls } = self;
+            match answer(&connection, &service, concurrency, &of_no_call, &calls).await {
                 Err(error) if error.kind() == ErrorKind::Closed => Ok(()),
                 ended => ended,
             }
@@ -98,6 +105,7 @@ async fn answer<C, S>(
     service: &S,
     concurrency: usize,
     of_no_call: &DropCounter,
+    calls: &ServedCalls,
 ) -> Result<(), Error>
 where
     C: Connection<Data = Message>,
@@ -107,10 +115,11 @@ where
     let answering = Answering {
         connection,
         begin,
-        handlers: Handlers::new(concurrency),
-        outbox: Outbox::new(connection, service),
+        handlers: Handlers::new(concurrency, calls.clone()),
+        outbox: Outbox::new(connection, service, calls.clone()),
         concurrency,
         of_no_call,
+        served: calls,
         ready: VecDeque::new(),
         calls: Vec::new(),
         timer: None,
@@ -127,6 +136,7 @@ struct Answering<'a, C, S: Service, B, F> {
     outbox: Outbox<'a, C, S>,
     concurrency: usize,
     of_no_call: &'a DropCounter,
+    served: &'a ServedCalls,
     /// The slots whose futures can go on. Each is polled once in its turn.
     ready: VecDeque<usize>,
     /// The calls of a burst that is sent, for the failure to send it.
@@ -199,11 +209,12 @@ where
 
     /// Sends the answers. A client that does not read holds them up, while its cancellations are heard and deadlines pass.
     async fn flush(&mut self, arrived: &mut Vec<Message>) -> Result<(), Error> {
-        let mut burst = self.outbox.take();
+        let (mut burst, bytes) = self.outbox.take();
+        let answers = burst.len();
         let mut calls = std::mem::take(&mut self.calls);
         let sent = {
             let sending = pin!(send(self.connection, &mut burst, &mut calls));
-            self.listen_while(sending, arrived).await
+            self.listen_while(sending, (answers, bytes), arrived).await
         };
         self.outbox.give_back(burst);
         self.calls = calls;
@@ -212,19 +223,26 @@ where
         sent
     }
 
-    /// Handles messages and deadlines until `sending` is over.
+    /// Handles messages and deadlines until `sending` is over, by which the numbers of answers and bytes in `burst`
+    /// have left.
     async fn listen_while(
         &mut self,
         mut sending: Pin<&mut impl Future<Output = Result<(), Error>>>,
+        burst: (usize, usize),
         arrived: &mut Vec<Message>,
     ) -> Result<(), Error> {
         let mut is_listening = true;
+        let mut held = None;
         loop {
             self.arm();
             // Calls that are refused meanwhile take room as well.
             let listens = is_listening && !self.outbox.is_full();
             let event = {
-                let waiting = pin!(next_event(self.connection, &mut self.timer, listens, arrived));
+                let waiting = pin!(async {
+                    // Polled only if the connection below did not take the answers at once.
+                    held.get_or_insert_with(|| self.served.held(burst.0, burst.1));
+                    next_event(self.connection, &mut self.timer, listens, arrived).await
+                });
                 match select(sending.as_mut(), waiting).await {
                     Either::Left((sent, _)) => return sent,
                     Either::Right((event, _)) => event,
@@ -254,7 +272,7 @@ where
         let Message { call, content, body } = message;
         match (content, body) {
             (Content::Call { .. }, _) if self.handlers.is_void(call) => {
-                self.of_no_call.add(1);
+                self.unexpected();
                 None
             }
             (Content::Call { .. }, _) if self.handlers.is_full() => {
@@ -270,7 +288,8 @@ where
                 match caught(method, || (self.begin)(request, trace)) {
                     Ok(answering) => Some(self.handlers.start(call, method, deadline, answering)),
                     Err(failure) => {
-                        self.outbox.refuse(call, &failure);
+                        self.served.begun();
+                        self.outbox.fail(call, &failure);
                         None
                     }
                 }
@@ -282,19 +301,29 @@ where
             (Content::Credit { parts }, _) => self.handlers.credit(call, parts),
             // Not from a client.
             _ => {
-                self.of_no_call.add(1);
+                self.unexpected();
                 None
             }
         }
     }
 
+    /// Counts a message that belongs to no call.
+    #[cold]
+    fn unexpected(&self) {
+        self.of_no_call.add(1);
+        self.served.unexpected();
+    }
+
     /// Polls the future of a slot once, and takes in its answer. A stream that has made a response waits for its next turn.
     fn poll(&mut self, slot: usize) {
         if let Poll::Ready(Some(Made { call, method, progress })) = self.handlers.poll(slot) {
-            if matches!(progress, Progress::Part { .. }) {
-                self.ready.push_back(slot);
+            let is_part = matches!(progress, Progress::Part { .. });
+            match self.outbox.add(call, method, progress) {
+                true if is_part => self.ready.push_back(slot),
+                // The client expects no further parts, and cancels nothing.
+                false if is_part => self.handlers.end(slot),
+                _ => {}
             }
-            self.outbox.add(call, method, progress);
         }
     }
 

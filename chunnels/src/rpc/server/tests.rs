@@ -1,5 +1,7 @@
 //! A service that panics, that answers with a lot, and clients that do not read.
 
+mod counts;
+
 use super::{Reply, Request, Service, serve};
 use crate::Rpc;
 use crate::rpc::message::{CallId, Content};

@@ -2,7 +2,7 @@
 
 use crate::serialize::{At, Codec, Serialize, SerializeConnection};
 use crate::shard::keyed::FindKey;
-use crate::shard::server::link;
+use crate::shard::server::{Routed, link};
 use crate::shard::{ServerShard, ServerShardConnection};
 use bertha_core::{
     Base, Buf, Carries, Chunnel, ConnectContext, Connection, Describe, Either, Error, Identity, Node, Role,
@@ -81,8 +81,10 @@ impl<const OFFSET: usize, T, C> ShardRaw<OFFSET, T, C> {
         let (client, dropped) =
             (Arc::new(client), context.counts_drops("ServerShard", "not to be forwarded"));
         let map = self.shard.map();
+        let routed = Routed::new(map.shards().len(), dropped);
+        context.observes(&routed);
         let open = |shard| context.connect_through(shard, self.serialize.nodes());
-        let link = link::<Inner, AtOffset<OFFSET>>("ShardRaw", &client, map, open, &dropped).await?;
-        Ok(ServerShardConnection::new(client, link, dropped))
+        let link = link::<Inner, AtOffset<OFFSET>>("ShardRaw", &client, map, open, &routed).await?;
+        Ok(ServerShardConnection::new(client, link, routed))
     }
 }

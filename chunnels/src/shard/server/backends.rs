@@ -1,7 +1,8 @@
 //! The shards of a routing server.
 
+use super::routed::Routed;
 use crate::shard::ShardMap;
-use bertha_core::{BoxFuture, ConnectContext, Connection, DropCounter, Error};
+use bertha_core::{BoxFuture, ConnectContext, Connection, Error};
 use std::sync::Arc;
 
 /// The shards to which a routing server forwards requests: [`RemoteShards`](super::RemoteShards) or
@@ -18,7 +19,7 @@ pub trait Backends<Inner: Connection>: Send + Sync {
         client: &Arc<Inner>,
         map: &ShardMap,
         context: ConnectContext<'_, Inner>,
-        dropped: &DropCounter,
+        routed: &Arc<Routed>,
     ) -> impl Future<Output = Result<Link<Inner>, Error>> + Send;
 }
 

@@ -1,6 +1,6 @@
 //! The Chunnel itself.
 
-use super::{Backends, LocalShards, RemoteShards, ServerShardConnection};
+use super::{Backends, LocalShards, RemoteShards, ServerShardConnection, routed::Routed};
 use crate::shard::{Keyed, RoutedBy, ShardMap, Sharding};
 use bertha_core::{Chunnel, ConnectContext, Connection, Either, Error, ErrorKind, Identity, Role};
 use std::sync::Arc;
@@ -84,7 +84,9 @@ where
         }
         let client = Arc::new(inner);
         let dropped = context.counts_drops("ServerShard", "not to be forwarded");
-        let link = self.shards.link(&client, &self.map, context, &dropped).await?;
-        Ok(Either::First(ServerShardConnection::new(client, link, dropped)))
+        let routed = Routed::new(self.map.shards().len(), dropped);
+        context.observes(&routed);
+        let link = self.shards.link(&client, &self.map, context, &routed).await?;
+        Ok(Either::First(ServerShardConnection::new(client, link, routed)))
     }
 }

@@ -1,7 +1,8 @@
 //! The connection of a server that routes.
 
 use super::backends::Link;
-use bertha_core::{BoxFuture, Connection, DropCounter, Error, ErrorKind, debug_fields, forward};
+use super::routed::Routed;
+use bertha_core::{BoxFuture, Connection, Error, ErrorKind, debug_fields, forward};
 use futures_util::future::join_all;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ pub struct ServerShardConnection<Inner> {
     shards: Arc<[Inner]>,
     /// A future that outlives each `recv`: the next `recv` continues where a dropped `recv` stopped.
     routing: Mutex<Routing>,
-    dropped: DropCounter,
+    routed: Arc<Routed>,
 }
 
 enum Routing {
@@ -30,7 +31,7 @@ enum Routing {
 }
 
 impl<Inner: Connection> ServerShardConnection<Inner> {
-    pub(in crate::shard) fn new(client: Arc<Inner>, link: Link<Inner>, dropped: DropCounter) -> Self {
+    pub(in crate::shard) fn new(client: Arc<Inner>, link: Link<Inner>, routed: Arc<Routed>) -> Self {
         let Link { shards, routing } = link;
         let orphans = shards.clone();
         let running = Box::pin(async move {
@@ -40,13 +41,13 @@ impl<Inner: Connection> ServerShardConnection<Inner> {
             join_all(orphans.iter().map(Connection::close)).await;
             error
         });
-        Self { client, shards, routing: Mutex::new(Routing::Running(running)), dropped }
+        Self { client, shards, routing: Mutex::new(Routing::Running(running)), routed }
     }
 
     /// Returns the number of requests and replies that were dropped: too large for the next hop, without a
     /// key, or beyond the client's queue of replies.
     pub fn dropped(&self) -> u64 {
-        self.dropped.get()
+        self.routed.dropped.get()
     }
 
     async fn route(&self) -> Error {
@@ -112,4 +113,4 @@ impl<Inner: Connection> Connection for ServerShardConnection<Inner> {
     }
 }
 
-debug_fields!(ServerShardConnection<Inner: Debug> { client, shards, dropped });
+debug_fields!(ServerShardConnection<Inner: Debug> { client, shards, routed });

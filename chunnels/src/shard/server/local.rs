@@ -3,11 +3,12 @@
 use super::backends::Link;
 use super::forward::forward;
 use super::queue::Request;
+use super::routed::Routed;
 use super::{Backends, ReplyTo, ShardQueue};
 use crate::shard::keyed::Own;
 use crate::shard::parts::Parts;
 use crate::shard::{Keyed, ShardMap, failure};
-use bertha_core::{ConnectContext, Connection, DropCounter, Error, ErrorKind, Identity};
+use bertha_core::{ConnectContext, Connection, Error, ErrorKind, Identity};
 use futures_util::future::{Either, select};
 use std::fmt;
 use std::pin::pin;
@@ -68,11 +69,11 @@ impl<Inner: Connection<Data: Keyed>> Backends<Inner> for LocalShards<Inner::Data
         client: &Arc<Inner>,
         map: &ShardMap,
         _: ConnectContext<'_, Inner>,
-        dropped: &DropCounter,
+        routed: &Arc<Routed>,
     ) -> Result<Link<Inner>, Error> {
-        let (reply_to, queue) = ReplyTo::new(self.capacity, dropped.clone());
-        let requests = requests(client.clone(), self.clone(), map.clone(), reply_to);
-        let replies = replies(client.clone(), queue, dropped.clone());
+        let (reply_to, queue) = ReplyTo::new(self.capacity, routed.dropped.clone());
+        let requests = requests(client.clone(), self.clone(), map.clone(), reply_to, routed.clone());
+        let replies = replies(client.clone(), queue, routed.clone());
         let routing = Box::pin(async move {
             match select(pin!(requests), pin!(replies)).await {
                 Either::Left((error, _)) | Either::Right((error, _)) => error,
@@ -87,6 +88,7 @@ async fn requests<C>(
     shards: LocalShards<C::Data>,
     map: ShardMap,
     reply_to: ReplyTo<C::Data>,
+    routed: Arc<Routed>,
 ) -> Error
 where
     C: Connection<Data: Keyed>,
@@ -97,6 +99,7 @@ where
             return error;
         }
         while let Some((number, mut messages)) = parts.next_part() {
+            routed.requests(number, messages.len());
             while messages.len() > 0 {
                 // A burst may be larger than the queue.
                 let burst = messages.len().min(shards.capacity);
@@ -115,12 +118,13 @@ where
 async fn replies<C: Connection>(
     client: Arc<C>,
     mut queue: mpsc::Receiver<C::Data>,
-    dropped: DropCounter,
+    routed: Arc<Routed>,
 ) -> Error {
     let mut burst = Vec::new();
     // The number is zero only at the end, since this connection holds a sender.
     while queue.recv_many(&mut burst, BURST).await > 0 {
-        if let Err(error) = forward(&*client, burst.drain(..), &dropped).await {
+        routed.replies(burst.len());
+        if let Err(error) = forward(&*client, burst.drain(..), &routed.dropped).await {
             return error;
         }
     }

@@ -7,6 +7,7 @@ mod forward;
 mod local;
 mod queue;
 mod remote;
+mod routed;
 #[cfg(test)]
 mod tests;
 
@@ -18,3 +19,6 @@ pub use queue::{ReplyTo, ShardQueue};
 pub use remote::RemoteShards;
 #[cfg(feature = "serialize")]
 pub(super) use remote::link;
+#[cfg(feature = "serialize")]
+pub(super) use routed::Routed;
+pub use routed::ServerShardStatistics;

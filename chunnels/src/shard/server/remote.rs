@@ -3,10 +3,11 @@
 use super::Backends;
 use super::backends::Link;
 use super::forward::forward;
+use super::routed::Routed;
 use crate::shard::keyed::{FindKey, Own};
 use crate::shard::parts::Parts;
 use crate::shard::{BURST, Keyed, ShardMap, failure};
-use bertha_core::{Addr, BoxFuture, ConnectContext, Connection, DropCounter, Error, Identity};
+use bertha_core::{Addr, BoxFuture, ConnectContext, Connection, Error, Identity};
 use futures_util::future::try_join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::future::pending;
@@ -25,9 +26,9 @@ impl<Inner: Connection<Data: Keyed>> Backends<Inner> for RemoteShards {
         client: &Arc<Inner>,
         map: &ShardMap,
         context: ConnectContext<'_, Inner>,
-        dropped: &DropCounter,
+        routed: &Arc<Routed>,
     ) -> Result<Link<Inner>, Error> {
-        link::<Inner, Own>("ServerShard", client, map, |shard| context.connect(shard), dropped).await
+        link::<Inner, Own>("ServerShard", client, map, |shard| context.connect(shard), routed).await
     }
 }
 
@@ -37,7 +38,7 @@ pub(in crate::shard) async fn link<'a, Inner, K>(
     client: &Arc<Inner>,
     map: &ShardMap,
     open: impl Fn(Addr) -> BoxFuture<'a, Result<Inner, Error>>,
-    dropped: &DropCounter,
+    routed: &Arc<Routed>,
 ) -> Result<Link<Inner>, Error>
 where
     Inner: Connection + 'a,
@@ -54,7 +55,7 @@ where
         client: client.clone(),
         shards: shards.clone(),
         map: map.clone(),
-        dropped: dropped.clone(),
+        routed: routed.clone(),
     };
     // Each future is boxed once per connection; futures that wait cost nothing.
     let directions: FuturesUnordered<BoxFuture<'static, Error>> = FuturesUnordered::new();
@@ -79,7 +80,7 @@ struct Router<C> {
     client: Arc<C>,
     shards: Arc<[C]>,
     map: ShardMap,
-    dropped: DropCounter,
+    routed: Arc<Routed>,
 }
 
 impl<C: Connection> Router<C> {
@@ -89,9 +90,10 @@ impl<C: Connection> Router<C> {
             if let Err(error) = self.client.recv_batch(&mut parts, BURST).await {
                 return error;
             }
-            self.dropped.add(parts.take_keyless());
+            self.routed.dropped.add(parts.take_keyless());
             while let Some((number, messages)) = parts.next_part() {
-                if let Err(error) = forward(&self.shards[number], messages, &self.dropped).await {
+                self.routed.requests(number, messages.len());
+                if let Err(error) = forward(&self.shards[number], messages, &self.routed.dropped).await {
                     return self.of_shard(number, error);
                 }
             }
@@ -104,7 +106,8 @@ impl<C: Connection> Router<C> {
             if let Err(error) = self.shards[number].recv_batch(&mut burst, BURST).await {
                 return self.of_shard(number, error);
             }
-            if let Err(error) = forward(&*self.client, burst.drain(..), &self.dropped).await {
+            self.routed.replies(burst.len());
+            if let Err(error) = forward(&*self.client, burst.drain(..), &self.routed.dropped).await {
                 return error;
             }
         }

@@ -1,6 +1,7 @@
-use super::{LocalShards, ReplyTo, ServerShard, ServerShardConnection, ShardQueue};
+use super::{LocalShards, ReplyTo, ServerShard, ServerShardConnection, ServerShardStatistics, ShardQueue};
 use crate::shard::service::{Message, addr, arrived, map, message, service};
-use bertha_core::{Chunnel, ConnectContext, Connection, Either, Error, ErrorKind, Role, forward};
+use bertha_core::statistics::LayerRegistry;
+use bertha_core::{Chunnel, ConnectContext, Connection, Either, Error, ErrorKind, Role, Statistics, forward};
 use bertha_datapath_sim::{PairConnection, pair_of};
 use bertha_runtime::tokio::TokioRuntime;
 use proptest::prelude::*;
@@ -107,6 +108,28 @@ async fn remote_shards_answer_through_the_server() {
     }
     client.close().await.unwrap();
     assert_eq!(server.await.unwrap().unwrap_err().kind(), ErrorKind::Closed);
+}
+
+#[tokio::test]
+async fn requests_are_counted_by_shard() {
+    let (opener, ends) = service(3);
+    let (client, server) = pair_of(TokioRuntime);
+    let registry = LayerRegistry::new();
+    let context = ConnectContext::new(&opener, Role::Server).with_registry(&registry);
+    let server = routing(ServerShard::new(map(3)).connect_wrap(server, context).await.unwrap());
+    client.send_batch((0..100).map(message)).await.unwrap();
+    assert!(route_once(&server).is_none());
+    ends[1].send_batch((0..7).map(message)).await.unwrap();
+    (0..3).for_each(|_| assert!(route_once(&server).is_none()));
+    let mut arrivals = Vec::new();
+    for end in &ends {
+        arrivals.push(arrived(end).await.len() as u64);
+    }
+    let mut statistics = Statistics::default();
+    registry.observe(&mut statistics);
+    let told: &ServerShardStatistics = statistics.get().unwrap();
+    assert_eq!((&told.requests, told.replies), (&arrivals, 7));
+    assert_eq!(arrivals.iter().sum::<u64>(), 100);
 }
 
 #[tokio::test]

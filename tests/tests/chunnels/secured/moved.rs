@@ -1,6 +1,7 @@
 //! Clients whose address changes, since a NAT has given them another port, and servers that restart: the guide
 //! `errors` says how such a connection ends.
 
+use crate::lines::Lines;
 use crate::secured::scene::{CLIENT, Hosts, Out, SERVER, Subject, over_datagrams};
 use bertha_chunnels::{Ordered, Reliable};
 use bertha_conformance::{self as conformance, Bufs, Messages};
@@ -200,6 +201,33 @@ fn quic_follows_a_client_that_moves() {
             assert_eq!(end.unwrap_err().kind(), ErrorKind::Closed);
             hosts.network.untap();
         }
+    });
+}
+
+/// The new address stands in the events of the server, and the old address beside it.
+#[test]
+fn the_server_tells_the_addresses_of_a_client_that_moves() {
+    let follows = "negotiation: a client goes on at another address";
+    let moved = "quic: the client sends from another address";
+    over_datagrams(async |hosts| {
+        let (lines, _guard) = Lines::capture();
+        let told = |texts: &[&str]| lines.with(&[&["DEBUG", "bertha::"], texts].concat());
+        let party = Subject::new("server");
+        let (_task, mut connections) = serve(hosts, party.server(), settings()).await;
+        let stack = party.client();
+        let connecting = stack.connect(hosts.client.clone(), (SERVER, PORT)).settings(settings());
+        let here = connecting.await.unwrap();
+        let there = connections.recv().await.unwrap();
+        conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
+        assert_eq!((told(&[follows]).len(), told(&[moved]).len()), (0, 0), "it has not moved");
+        let before = here.base().local_addr().ip("test").unwrap().port();
+        moves(&hosts.network, here.base().local_addr(), 1);
+        conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
+        hosts.network.untap();
+        let peer = format!("peer=10.0.0.1:{}", before ^ 1);
+        let before = format!("before=10.0.0.1:{before}");
+        let told = [told(&[follows, &peer]), told(&[moved, &peer, &before])].map(|events| events.len());
+        assert_eq!(told, [1, 1], "{peer} {before}: {:#?}", lines.with(&["another address"]));
     });
 }
 

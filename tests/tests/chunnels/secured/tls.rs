@@ -2,6 +2,7 @@
 
 use crate::secured::altered::{hide, is_refused, on_the_way, shorten};
 use crate::secured::scene::{SERVER, over_datagrams, over_streams};
+use bertha_chunnels::tls::TlsStatistics;
 use bertha_chunnels::{AtMostOnce, Batch, Fault, Nothing, Ordered, Reliable, Tls, TlsIdentity, Trust};
 use bertha_conformance::{self as conformance, Bufs};
 use bertha_core::guarantee::{
@@ -212,5 +213,27 @@ fn a_stack_that_takes_anothers_place_shakes_hands_again() {
             conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
         }
         conformance::the_peer_hears_of_a_close(&here, &there, &Bufs).await;
+    });
+}
+
+#[test]
+fn resumed_and_failed_handshakes_are_counted_by_all_connections_of_an_end() {
+    let party = Party::new();
+    over_streams(async |hosts| {
+        let (client, server) = (party.client(), party.server());
+        let meet = async || {
+            let (here, there) = hosts.connect(client.clone(), server.clone()).await;
+            // The session's ticket comes with the first message.
+            conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
+            [here.statistics(), there.statistics()].map(|statistics| {
+                let told: TlsStatistics = *statistics.get().unwrap();
+                (told.is_resumed, told.handshakes, told.resumed_handshakes, told.failed_handshakes)
+            })
+        };
+        assert_eq!(meet().await, [(false, 1, 0, 0); 2]);
+        assert_eq!(meet().await, [(true, 2, 1, 0); 2]);
+        let stranger = Party::new().client();
+        assert!(hosts.try_connect(stranger, server.clone(), Settings::default()).await.0.is_err());
+        assert_eq!(meet().await, [(true, 3, 2, 0), (true, 3, 2, 1)]);
     });
 }
