@@ -50,17 +50,10 @@ impl Site {
     }
 
     /// Enters a server at `addr` in the directory of the machine, if its stack looks for peers there.
-    ///
-    /// # Errors
-    /// Errors of the directory.
-    pub(crate) async fn register(
-        &self,
-        text: &StackText,
-        addr: &Addr,
-    ) -> Result<Option<Registration>, Error> {
+    pub(crate) async fn register(&self, text: &StackText, addr: &Addr) -> Option<Registration> {
         match text.has(&Layer::MaybeLocal) {
-            true => self.keys.register(addr).await.map(Some),
-            false => Ok(None),
+            true => Some(self.keys.register(addr).await),
+            false => None,
         }
     }
 }
