@@ -1,9 +1,11 @@
 //! Connecting: the builder that [`Negotiate::connect`](crate::Negotiate::connect) returns.
 
+use crate::deadline::{NOT_READY, within};
 use crate::early::connect_early;
 use crate::handshake::CurrentAgreement;
 use crate::happy_eyeballs::HappyEyeballs;
 use crate::link::{LinkConnector, establish};
+use crate::reached::{Attempt, reached};
 use crate::{Agreement, Early, EarlyCache, Negotiated, Reconnecting, Runs, Settings, span};
 use bertha_core::backoff::Backoff;
 use bertha_core::{
@@ -11,6 +13,7 @@ use bertha_core::{
     Role,
 };
 use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::Instrument;
@@ -233,12 +236,18 @@ where
 {
     let nodes = stack.nodes();
     let settings = Arc::new(settings);
+    let attempt = Attempt::begin(&datapath, settings.handshake_timeout);
     let (link, mut answer, session) = to
         .first(&datapath, settings.handshake_timeout, |addr, limit| {
             let datapath = &datapath;
             let nodes = &nodes;
-            let settings = within(&settings, limit);
-            async move { establish(datapath.connect(addr).await?, nodes, &settings).await }
+            let settings = &settings;
+            async move {
+                let attempt = Attempt::begin(datapath, limit);
+                let base = reached(datapath, addr, limit).await?;
+                let left = attempt.left(base.base().runtime());
+                establish(base, nodes, &limited(settings, left)).await
+            }
         })
         .await?;
     let dropped = link.dropped();
@@ -259,7 +268,13 @@ where
         .with_secured(&secured)
         .with_registry(session.registry())
         .with_notes(&notes);
-    let connection = match D::instantiate(stack, link, Picks::new(&picks), context).await {
+    let runtime = link.base().runtime().clone();
+    let left = attempt.left(&runtime);
+    let built = {
+        let building = pin!(D::instantiate(stack, link, Picks::new(&picks), context));
+        within(&runtime, left, || NOT_READY, building).await
+    };
+    let connection = match built {
         Ok(connection) => connection,
         Err(error) => {
             setup.failed(&error).await;
@@ -274,7 +289,7 @@ where
 }
 
 /// Returns the settings for an attempt with this time limit.
-fn within(settings: &Arc<Settings>, limit: Duration) -> Arc<Settings> {
+fn limited(settings: &Arc<Settings>, limit: Duration) -> Arc<Settings> {
     if settings.handshake_timeout == limit {
         return settings.clone();
     }

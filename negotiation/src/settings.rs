@@ -29,7 +29,8 @@ pub struct Settings {
     /// The time that a client waits for an answer before it repeats its offer. The time doubles with every
     /// repetition.
     pub repeat_after: Duration,
-    /// The time that a client waits for an answer altogether. A server waits as long for the offer of a
+    /// The time that a client has to connect: for the connection of the datapath, the answer, and the Chunnels of the
+    /// stack to get ready, all together. A server waits as long for the offer of a
     /// stream, for a confirmation, and for the Chunnels of a stack to get ready.
     pub handshake_timeout: Duration,
     /// The time without a message from the peer after which a waiting `recv` fails. Both ends use the smaller

@@ -4,12 +4,14 @@ use super::answered::{PendingHandshake, zero_rtt};
 use super::built::Built;
 use super::client::Client;
 use super::{Early, EarlyCache, EarlyState, HandshakeGuard};
+use crate::deadline::{NOT_READY, within};
 use crate::handshake::{
     Claim, Expected, FirstFlight, Handshake, HeldTicket, Proposal, Requirements, agreed_idle_timeout,
     check_layers, check_possible, takes_early_data,
 };
 use crate::happy_eyeballs::HappyEyeballs;
 use crate::link::{Answered, EarlyLink, LinkConnector, establish, given_up};
+use crate::reached::reached;
 use crate::wire::CLAIM;
 use crate::{Agreement, Link, Runs, Settings, ZeroRtt};
 use bertha_core::{Base, BoxFuture, Buf, Connection, Describe, Error, Node, Picks, Runtime, resolve};
@@ -71,8 +73,9 @@ where
     D: Runs<S, Out: Connection<Data: Clone>>,
 {
     let (base, to) = to
-        .first(&datapath, settings.handshake_timeout, |addr, _| async {
-            Ok((datapath.connect(addr.clone()).await?, addr))
+        .first(&datapath, settings.handshake_timeout, |addr, limit| {
+            let datapath = &datapath;
+            async move { Ok((reached(datapath, addr.clone(), limit).await?, addr)) }
         })
         .await?;
     let nodes = stack.nodes();
@@ -130,7 +133,13 @@ where
         self.remember(&answer, link.base().runtime().now());
         let differing = std::mem::take(&mut answer.capabilities);
         let agreement = self.agreement(answer, session, ZeroRtt::NotTried(why));
-        let shared = EarlyState::new(self.build(link, agreement, differing).await?, 0, self.span.clone());
+        let runtime = link.base().runtime().clone();
+        let limit = self.connector.settings.handshake_timeout;
+        let built = {
+            let building = pin!(self.build(link, agreement, differing));
+            within(&runtime, limit, || NOT_READY, building).await?
+        };
+        let shared = EarlyState::new(built, 0, self.span.clone());
         shared.agreed();
         Ok(Early::new(Arc::new(shared), None))
     }

@@ -40,6 +40,7 @@ mod floors;
 mod handshake_faults;
 mod impostors;
 mod keyed;
+mod late_datapath;
 mod lean;
 mod load;
 mod names;
