@@ -8,6 +8,7 @@ mod escape;
 pub mod exit;
 pub mod exposure;
 mod log;
+mod ready_for_signals;
 mod run;
 mod say;
 pub mod style;
@@ -17,6 +18,7 @@ pub mod tls;
 pub mod values;
 
 pub use escape::escaped;
+pub use ready_for_signals::until_ready_for_signals;
 pub use run::{run, run_async};
 pub use say::say;
 pub use termination::Termination;
