@@ -1,6 +1,5 @@
 //! Connecting: the builder that [`Negotiate::connect`](crate::Negotiate::connect) returns.
 
-use crate::deadline::{NOT_READY, within};
 use crate::early::connect_early;
 use crate::handshake::CurrentAgreement;
 use crate::happy_eyeballs::HappyEyeballs;
@@ -13,7 +12,6 @@ use bertha_core::{
     Role,
 };
 use std::fmt;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::Instrument;
@@ -236,7 +234,6 @@ where
 {
     let nodes = stack.nodes();
     let settings = Arc::new(settings);
-    let attempt = Attempt::begin(&datapath, settings.handshake_timeout);
     let (link, mut answer, session) = to
         .first(&datapath, settings.handshake_timeout, |addr, limit| {
             let datapath = &datapath;
@@ -268,13 +265,7 @@ where
         .with_secured(&secured)
         .with_registry(session.registry())
         .with_notes(&notes);
-    let runtime = link.base().runtime().clone();
-    let left = attempt.left(&runtime);
-    let built = {
-        let building = pin!(D::instantiate(stack, link, Picks::new(&picks), context));
-        within(&runtime, left, || NOT_READY, building).await
-    };
-    let connection = match built {
+    let connection = match D::instantiate(stack, link, Picks::new(&picks), context).await {
         Ok(connection) => connection,
         Err(error) => {
             setup.failed(&error).await;

@@ -136,7 +136,7 @@ impl Directory {
     /// [`AddrInUse`](bertha_core::ErrorKind::AddrInUse) if the name or an address belongs to another process,
     /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if the name or an address is kept for another user, or if no socket
     /// of this process listens at an address, [`Invalid`](bertha_core::ErrorKind::Invalid) if something is too long or too much,
-    /// [`Exhausted`](bertha_core::ErrorKind::Exhausted) if the directory has no room for this user, or for anybody,
+    /// [`Exhausted`](bertha_core::ErrorKind::Exhausted) if the directory has no room, for this user or at all,
     /// [`Unreachable`](bertha_core::ErrorKind::Unreachable) if there is no directory, [`TimedOut`](bertha_core::ErrorKind::TimedOut) if it does not
     /// answer within a second.
     pub async fn try_register(&self, name: &str, addresses: &[Addr]) -> Result<Registration, Error> {

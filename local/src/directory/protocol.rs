@@ -64,7 +64,7 @@ pub enum Refusal {
     NoRight,
     /// Something is too long or too much.
     TooMuch,
-    /// The directory has no room left: for its user, or for anybody. Another attempt may succeed.
+    /// The directory has no room left: for its user or at all. Another attempt may succeed.
     Full,
 }
 

@@ -4,7 +4,6 @@ use super::answered::{PendingHandshake, zero_rtt};
 use super::built::Built;
 use super::client::Client;
 use super::{Early, EarlyCache, EarlyState, HandshakeGuard};
-use crate::deadline::{NOT_READY, within};
 use crate::handshake::{
     Claim, Expected, FirstFlight, Handshake, HeldTicket, Proposal, Requirements, agreed_idle_timeout,
     check_layers, check_possible, takes_early_data,
@@ -133,13 +132,7 @@ where
         self.remember(&answer, link.base().runtime().now());
         let differing = std::mem::take(&mut answer.capabilities);
         let agreement = self.agreement(answer, session, ZeroRtt::NotTried(why));
-        let runtime = link.base().runtime().clone();
-        let limit = self.connector.settings.handshake_timeout;
-        let built = {
-            let building = pin!(self.build(link, agreement, differing));
-            within(&runtime, limit, || NOT_READY, building).await?
-        };
-        let shared = EarlyState::new(built, 0, self.span.clone());
+        let shared = EarlyState::new(self.build(link, agreement, differing).await?, 0, self.span.clone());
         shared.agreed();
         Ok(Early::new(Arc::new(shared), None))
     }

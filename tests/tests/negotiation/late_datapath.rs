@@ -1,14 +1,10 @@
-//! Clients whose datapath, or whose own Chunnel, takes longer than connecting may take.
+//! Clients whose datapath takes longer than connecting may take.
 
 use crate::scene::{A, client, server, server_addr, simulate};
 use bertha_chunnels::Serialize;
-use bertha_core::{
-    Addr, Buf, Carries, Chunnel, ConnectContext, Datapath, Error, ErrorKind, Identity, Role, Runtime,
-    make_stack,
-};
+use bertha_core::{Addr, Datapath, Error, ErrorKind, Runtime, make_stack};
 use bertha_datapath_sim::{SimConnection, SimDatapath, SimListener, SimRuntime};
 use bertha_negotiation::{EarlyCache, Negotiate, Settings};
-use std::future::pending;
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(1);
@@ -78,40 +74,5 @@ fn the_datapath_and_the_answer_have_one_limit() {
         let _silent = server(&network).listen(server_addr()).await.unwrap();
         let (_, took) = failed(&runtime, A.connect(late, server_addr()).settings(hurried())).await;
         assert_eq!(took, LIMIT);
-    });
-}
-
-/// A Chunnel that never gets ready at a client.
-#[derive(Debug, Clone, Identity)]
-#[chunnel(no_early_data)]
-struct NeverReady;
-
-impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for NeverReady {
-    type Connection = Inner;
-
-    async fn connect_wrap(&self, inner: Inner, context: ConnectContext<'_, Inner>) -> Result<Inner, Error> {
-        if context.role() == Role::Client {
-            pending::<()>().await;
-        }
-        Ok(inner)
-    }
-}
-
-#[test]
-fn a_chunnel_of_the_client_that_does_not_get_ready_is_given_up_in_time() {
-    simulate(1, async |network| {
-        let runtime = network.runtime().clone();
-        let stack = || make_stack!(Serialize::<u64>::new(), NeverReady);
-        let mut incoming = stack().listen(server(&network), server_addr()).await.unwrap();
-        // The simulation ends all tasks, so the handle need not be kept.
-        std::mem::forget(runtime.spawn(async move { while incoming.next_or_refusal().await.is_some() {} }));
-        let stack = stack();
-        let connecting = stack.connect(client(&network), server_addr()).settings(hurried());
-        let (error, took) = failed(&runtime, connecting).await;
-        assert_eq!((took, error.to_string().contains("did not get ready in time")), (LIMIT, true), "{error}");
-
-        let early = stack.connect(client(&network), server_addr()).early(&EarlyCache::new());
-        let (error, _) = failed(&runtime, early.settings(hurried())).await;
-        assert!(error.to_string().contains("did not get ready in time"), "{error}");
     });
 }
