@@ -55,6 +55,7 @@ pub mod guarantee;
 mod guaranteed;
 mod headroom;
 pub mod identity;
+pub mod log_pause;
 mod map_output;
 mod name;
 mod needs;

@@ -45,7 +45,7 @@ async fn services_are_found_by_name_and_address_until_they_are_gone() {
     let (service, client) = (at(&path), at(&path));
     assert_eq!(client.lookup("cart").await.unwrap(), None);
     let addresses = [addr("10.0.0.7:4000"), addr("unix:/run/cart.sock")];
-    let registration = service.register("cart", &addresses).await.unwrap();
+    let registration = service.try_register("cart", &addresses).await.unwrap();
     let client = at(&path);
     let found = client.lookup("cart").await.unwrap().unwrap();
     assert_eq!(
@@ -54,14 +54,14 @@ async fn services_are_found_by_name_and_address_until_they_are_gone() {
     );
     assert_eq!(found.user, rustix::process::geteuid().as_raw());
     assert_eq!(client.lookup(&addresses[0]).await.unwrap(), Some(found.clone()));
-    let taken = service.register("cart", &[]).await.unwrap_err();
+    let taken = service.try_register("cart", &[]).await.unwrap_err();
     assert_eq!(taken.kind(), ErrorKind::AddrInUse, "{taken}");
-    let taken = service.register("price", &addresses[1..]).await.unwrap_err();
+    let taken = service.try_register("price", &addresses[1..]).await.unwrap_err();
     assert_eq!(taken.kind(), ErrorKind::AddrInUse, "{taken}");
     drop(registration);
     until_unknown(&client, "cart").await;
     assert_eq!(client.lookup("cart").await.unwrap(), Some(found), "an answer counts for a second");
-    let _again = service.register("cart", &addresses).await.unwrap();
+    let _again = service.try_register("cart", &addresses).await.unwrap();
 }
 
 #[tokio::test]
@@ -86,7 +86,7 @@ async fn without_a_directory_nobody_is_found() {
 #[tokio::test]
 async fn a_directory_that_is_started_again_gets_its_services_again() {
     let (folder, path, task) = started(Rules::new());
-    let _registration = at(&path).register("cart", &[]).await.unwrap();
+    let _registration = at(&path).try_register("cart", &[]).await.unwrap();
     task.abort();
     let _aborted = task.await;
     let server = DirectoryServer::listen(&path, Rules::new()).unwrap();
@@ -114,7 +114,7 @@ async fn packets_that_are_no_requests_harm_nobody() {
         }
     }
     let client = at(&path);
-    let _registration = client.register("cart", &[]).await.unwrap();
+    let _registration = client.try_register("cart", &[]).await.unwrap();
     assert!(client.lookup("cart").await.unwrap().is_some());
 }
 
@@ -128,12 +128,12 @@ async fn an_address_is_registered_by_the_process_that_listens_there() {
     let own = [Addr::from(listener.local_addr().unwrap())];
     drop(listener);
     // TCP by a client that looks for streams, while the UDP port of the same number may be another's.
-    let not_there = directory.register("cart", &[addr("127.0.0.1:1")]).await.unwrap_err();
+    let not_there = directory.try_register("cart", &[addr("127.0.0.1:1")]).await.unwrap_err();
     assert_eq!(not_there.kind(), ErrorKind::Unauthenticated, "{not_there}");
-    let kept = directory.register("cart", &[addr("10.0.0.1:80")]).await.unwrap_err();
+    let kept = directory.try_register("cart", &[addr("10.0.0.1:80")]).await.unwrap_err();
     assert_eq!(kept.kind(), ErrorKind::Unauthenticated, "{kept}");
     if udp.is_some() {
-        let squatted = directory.register("squatter", &own).await.unwrap();
+        let squatted = directory.try_register("squatter", &own).await.unwrap();
         let text = own[0].to_string();
         let found = |transport| directory.lookup(Key::At(transport, text.clone()));
         assert!(found(Transport::Datagram).await.unwrap().is_some());

@@ -81,7 +81,7 @@ async fn mappings_of(
     let addr = incoming.local_addr();
     let registration = match registers {
         // A name of its own: the directory may not have heard yet that the one before has ended.
-        true => Some(directory.register(&format!("echo at {addr}"), from_ref(&addr)).await.unwrap()),
+        true => Some(directory.try_register(&format!("echo at {addr}"), from_ref(&addr)).await.unwrap()),
         false => None,
     };
     let serve = tokio::spawn(async move { echo(incoming.next().await.unwrap()).await });
@@ -148,7 +148,7 @@ fn a_service_is_found_by_its_name() {
         let mut incoming =
             stack(MaybeLocal::new(server.clone())).listen(Tcp::new(), anywhere()).await.unwrap();
         let addr = incoming.local_addr();
-        let _registration = server.register("echo", &[]).await.unwrap();
+        let _registration = server.try_register("echo", &[]).await.unwrap();
         tokio::spawn(async move { echo(incoming.next().await.unwrap()).await });
         let connection =
             stack(MaybeLocal::new(client).service("echo")).connect(Tcp::new(), addr).await.unwrap();
@@ -208,7 +208,7 @@ fn a_connection_says_which_way_it_takes() {
         let far = |client| vec![Way::Network(client), Way::Network(Reason::Peer)];
         assert_eq!(ask(nowhere).await, far(Reason::NoDirectory));
         assert_eq!(ask(MaybeLocal::new(at(&path))).await, far(Reason::NotRegistered));
-        let _registration = server.register("echo", from_ref(&addr)).await.unwrap();
+        let _registration = server.try_register("echo", from_ref(&addr)).await.unwrap();
         let picky = MaybeLocal::new(at(&path)).through(others);
         assert_eq!(ask(picky).await, far(Reason::User(own)));
         assert_eq!(ask(MaybeLocal::new(at(&path))).await, [Way::Memory, Way::Memory]);
@@ -232,7 +232,7 @@ fn the_agreement_says_whether_memory_is_shared_and_why_not() {
             let addr = incoming.local_addr();
             let name = format!("echo at {addr}");
             let registration = match registers {
-                true => Some(directory.register(&name, from_ref(&addr)).await.unwrap()),
+                true => Some(directory.try_register(&name, from_ref(&addr)).await.unwrap()),
                 false => None,
             };
             let client = stack(client);
@@ -344,7 +344,7 @@ fn a_connection_changes_its_way_and_loses_nothing() {
         };
         let mut incoming = stack(server.clone()).listen(Tcp::new(), anywhere()).await.unwrap();
         let addr = incoming.local_addr();
-        let _registration = server.register("echo", from_ref(&addr)).await.unwrap();
+        let _registration = server.try_register("echo", from_ref(&addr)).await.unwrap();
         tokio::spawn(async move { echo(incoming.next().await.unwrap()).await });
         let connection = stack(client).connect(Tcp::new(), addr).await.unwrap();
         answered(&connection, 0..100).await;

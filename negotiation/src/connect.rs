@@ -4,6 +4,7 @@ use crate::early::connect_early;
 use crate::handshake::CurrentAgreement;
 use crate::happy_eyeballs::HappyEyeballs;
 use crate::link::{LinkConnector, establish};
+use crate::reached::{Attempt, reached};
 use crate::{Agreement, Early, EarlyCache, Negotiated, Reconnecting, Runs, Settings, span};
 use bertha_core::backoff::Backoff;
 use bertha_core::{
@@ -237,8 +238,13 @@ where
         .first(&datapath, settings.handshake_timeout, |addr, limit| {
             let datapath = &datapath;
             let nodes = &nodes;
-            let settings = within(&settings, limit);
-            async move { establish(datapath.connect(addr).await?, nodes, &settings).await }
+            let settings = &settings;
+            async move {
+                let attempt = Attempt::begin(datapath, limit);
+                let base = reached(datapath, addr, limit).await?;
+                let left = attempt.left(base.base().runtime());
+                establish(base, nodes, &limited(settings, left)).await
+            }
         })
         .await?;
     let dropped = link.dropped();
@@ -274,7 +280,7 @@ where
 }
 
 /// Returns the settings for an attempt with this time limit.
-fn within(settings: &Arc<Settings>, limit: Duration) -> Arc<Settings> {
+fn limited(settings: &Arc<Settings>, limit: Duration) -> Arc<Settings> {
     if settings.handshake_timeout == limit {
         return settings.clone();
     }

@@ -55,6 +55,7 @@ mod memory;
 pub mod names;
 mod negotiate;
 pub mod observing;
+mod reached;
 mod reconnecting;
 #[cfg(feature = "rendezvous")]
 pub mod rendezvous;

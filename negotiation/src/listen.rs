@@ -5,7 +5,6 @@ mod admission;
 mod confirmation;
 mod handshakes;
 mod incoming;
-mod log_pause;
 mod observed;
 mod overload;
 mod patience;

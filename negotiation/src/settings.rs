@@ -29,8 +29,9 @@ pub struct Settings {
     /// The time that a client waits for an answer before it repeats its offer. The time doubles with every
     /// repetition.
     pub repeat_after: Duration,
-    /// The time that a client waits for an answer altogether. A server waits as long for the offer of a
-    /// stream, for a confirmation, and for the Chunnels of a stack to get ready.
+    /// The time that a client waits for the connection of the datapath and for an answer, together; its Chunnels have
+    /// time limits of their own. A server waits as long for the offer of a stream, for a confirmation, and for the
+    /// Chunnels of a stack to get ready.
     pub handshake_timeout: Duration,
     /// The time without a message from the peer after which a waiting `recv` fails. Both ends use the smaller
     /// of their two times, at least a tenth of a second, and each end sends six keep-alives in that time.

@@ -68,7 +68,8 @@ impl OverDatapath for Explaining<'_> {
         let stack = explain.site.stack(&explain.stack, Side::Client { host: &place.host }, &datapath)?;
         let offered = stack.explain().to_string();
         let connecting = stack.connect(datapath, place.addr);
-        let connection = connecting.settings(explain.site.settings()).await?;
+        let connecting = connecting.settings(explain.site.settings()).into_future();
+        let connection = explain.site.in_time(connecting).await?;
         let agreement = connection.explain();
         let printed = Printed {
             offered,

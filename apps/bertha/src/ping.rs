@@ -90,7 +90,7 @@ impl OverDatapath for Pinging<'_> {
         let stack = ping.site.stack(&ping.stack, Side::Client { host: &place.host }, &datapath)?;
         let connecting = stack.connect(datapath, place.addr.clone());
         let connecting = async { connecting.settings(ping.site.settings()).await };
-        let connection = termination.work(connecting).await?;
+        let connection = termination.work(ping.site.in_time(connecting)).await?;
         let agreement = escaped(&connection.explain().to_string());
         if !ping.json {
             output::line(format!("ping {}, {} bytes: {agreement}", place.addr, ping.length))?;

@@ -7,9 +7,13 @@ use bertha::{Addr, BoxedStack, Buf, Datapath, Error, ErrorKind, Settings};
 use bertha_program::values::positive_seconds;
 use clap::{ArgAction, Args};
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// Port of an address that names none; iperf3 has this port as well.
 const PORT: u16 = 5201;
+
+/// Time that connecting has beyond its limit, so that a layer that keeps to the limit tells its reason.
+const GRACE: Duration = Duration::from_millis(50);
 
 /// The settings for connecting and listening.
 #[derive(Debug, Clone, Args)]
@@ -36,6 +40,17 @@ impl Site {
         Settings::default().handshake_timeout(self.timeout)
     }
 
+    /// Connects within the time limit, which counts for the Chunnels of the stack as well.
+    ///
+    /// # Errors
+    /// Errors of connecting; [`TimedOut`](ErrorKind::TimedOut).
+    pub(crate) async fn in_time<T>(
+        &self,
+        connecting: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        in_time(self.timeout, connecting).await
+    }
+
     /// Returns the stack over `datapath`, for a client of the server at `host` or for a server.
     ///
     /// # Errors
@@ -50,19 +65,21 @@ impl Site {
     }
 
     /// Enters a server at `addr` in the directory of the machine, if its stack looks for peers there.
-    ///
-    /// # Errors
-    /// Errors of the directory.
-    pub(crate) async fn register(
-        &self,
-        text: &StackText,
-        addr: &Addr,
-    ) -> Result<Option<Registration>, Error> {
+    pub(crate) async fn register(&self, text: &StackText, addr: &Addr) -> Option<Registration> {
         match text.has(&Layer::MaybeLocal) {
-            true => self.keys.register(addr).await.map(Some),
-            false => Ok(None),
+            true => Some(self.keys.register(addr).await),
+            false => None,
         }
     }
+}
+
+async fn in_time<T>(limit: Duration, connecting: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let late = |_| {
+        let what =
+            format!("the Chunnels of the stack did not get ready within {limit:?}; does the server answer?");
+        Error::new(ErrorKind::TimedOut, what)
+    };
+    timeout(limit + GRACE, connecting).await.map_err(late)?
 }
 
 /// An address and the host's name in it, for certificates.
@@ -110,8 +127,19 @@ fn host_and_port(text: &str) -> (&str, u16) {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
 mod tests {
     use super::*;
+    use std::future::pending;
+
+    #[tokio::test(start_paused = true)]
+    async fn chunnels_that_do_not_get_ready_are_given_up_with_the_limit_in_the_reason() {
+        let error = in_time(Duration::from_secs(2), pending::<Result<(), Error>>()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        assert!(error.to_string().contains("within 2s"), "{error}");
+        let own = async { Err::<(), _>(Error::new(ErrorKind::Refused, "its own reason")) };
+        assert_eq!(in_time(Duration::ZERO, own).await.unwrap_err().kind(), ErrorKind::Refused);
+    }
 
     #[test]
     fn a_port_that_is_not_named_is_that_of_iperf() {

@@ -3,11 +3,12 @@
 use bertha_core::{Addr, Error};
 use bertha_local::Directory;
 use bertha_local::directory::server::DirectoryServer;
-use bertha_local::directory::{Found, Rules};
-use bertha_program::{Termination, escaped, say};
+use bertha_local::directory::{DirectoryStatistics, Found, Rules};
+use bertha_program::{Termination, Watched, Watching, escaped, say};
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The time that a person waits for an answer.
@@ -35,6 +36,8 @@ enum Command {
         /// address without listening there; processes of other users, root included, can't.
         #[arg(long = "keep-address", value_name = "PREFIX=UID")]
         kept_addresses: Vec<Kept>,
+        #[command(flatten)]
+        watching: Watching,
     },
     /// Shows a service, by its name or one of its addresses.
     Lookup {
@@ -67,8 +70,10 @@ impl FromStr for Kept {
 impl Arguments {
     pub(crate) async fn execute(self, termination: &Termination) -> Result<(), Error> {
         match self.command {
-            Command::Serve { kept, kept_addresses } => {
-                let server = DirectoryServer::listen(self.socket, rules(kept, kept_addresses))?;
+            Command::Serve { kept, kept_addresses, watching } => {
+                let watched = watching.begin("bertha-directory")?;
+                let server = Arc::new(DirectoryServer::listen(self.socket, rules(kept, kept_addresses))?);
+                watch(&watched, &server)?;
                 // Dropping the server removes its socket.
                 termination.serve(server.serve()).await
             }
@@ -79,6 +84,33 @@ impl Arguments {
             }
         }
     }
+}
+
+/// Adds the statistics of the directory to its metrics.
+fn watch(watched: &Watched, server: &Arc<DirectoryServer>) -> Result<(), Error> {
+    // The metrics keep no socket in place when the directory ends.
+    let read = |read: fn(DirectoryStatistics) -> u64| {
+        let server = Arc::downgrade(server);
+        move || server.upgrade().map_or(0, |server| read(server.statistics()))
+    };
+    let clients = read(|statistics| statistics.clients as u64);
+    watched.gauge("directory_clients", "Connections at this moment.", clients)?;
+    let services = read(|statistics| statistics.services as u64);
+    watched.gauge("directory_services", "Services at this moment.", services)?;
+    let turned_away = read(|statistics| statistics.turned_away);
+    watched.counter(
+        "directory_clients_turned_away_total",
+        "Clients for which there was no place.",
+        turned_away,
+    )?;
+    let visitors = read(|statistics| statistics.visitors_refused);
+    watched.counter("directory_visitors_refused_total", "Visitors that no service has read.", visitors)?;
+    let server = Arc::downgrade(server);
+    let refused = move || {
+        let statistics = server.upgrade().map(|server| server.statistics()).unwrap_or_default();
+        vec![("no_room", statistics.refused_for_room), ("rules", statistics.refused_otherwise)]
+    };
+    watched.counters("directory_services_refused_total", "Services that were refused.", "reason", refused)
 }
 
 async fn lookup(socket: PathBuf, service: &str, is_address: bool) -> Result<Option<Found>, Error> {

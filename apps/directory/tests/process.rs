@@ -3,6 +3,7 @@
 
 use bertha_core::ErrorKind;
 use bertha_local::Directory;
+use bertha_tests::metrics::{Metered, judge, value};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
 use std::io::ErrorKind as SystemErrorKind;
 use std::os::fd::OwnedFd;
@@ -80,13 +81,14 @@ async fn until(path: &Path, name: &str, expected: Result<bool, ErrorKind>) {
 #[tokio::test(flavor = "current_thread")]
 async fn a_service() {
     let (Ok(name), Ok(socket)) = (std::env::var(NAME), std::env::var(SOCKET)) else { return };
-    match Directory::at(socket).register(&name, &[]).await {
+    match at(Path::new(&socket)).try_register(&name, &[]).await {
         Ok(_registration) => sleep(Duration::from_secs(600)).await,
         Err(error) => {
             let code = match error.kind() {
                 ErrorKind::AddrInUse => 11,
                 ErrorKind::Unauthenticated => 12,
                 ErrorKind::Io => 13,
+                ErrorKind::Exhausted => 15,
                 _ => 14,
             };
             std::process::exit(code);
@@ -162,6 +164,44 @@ async fn a_user_without_rights_is_refused() {
     assert_eq!(kept_out.0.wait().unwrap().code(), Some(13), "the folder's rights");
 }
 
+/// With 48 descriptors there are 18 places, of which 16 are for services of users other than root.
+#[tokio::test(flavor = "current_thread")]
+async fn a_user_has_a_share_and_is_told() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root can be several users");
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = folder.path().join("directory.sock");
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 48 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_bertha-directory")]);
+    command.stderr(Stdio::piped());
+    let mut directory = directory_by(&mut command, &folder, &[]);
+    until(&path, "cart", Ok(false)).await;
+    let own = folder.path().join("service");
+    std::fs::copy(std::env::current_exe().unwrap(), &own).unwrap();
+    let as_nobody = |name: &str| {
+        let mut command = Command::new(&own);
+        command.args(["--exact", "a_service"]).env(NAME, name).env(SOCKET, &path).stdout(Stdio::null());
+        start_copy(command.uid(NOBODY).gid(NOBODY))
+    };
+    let mut kept = Vec::new();
+    for number in 0..4 {
+        kept.push(as_nobody(&format!("service-{number}")));
+        until(&path, &format!("service-{number}"), Ok(true)).await;
+    }
+    for name in ["fifth", "sixth"] {
+        assert_eq!(as_nobody(name).0.wait().unwrap().code(), Some(15), "{name} has no room");
+    }
+    let _other = service(&path, "of-root");
+    until(&path, "of-root", Ok(true)).await;
+    directory.0.kill().unwrap();
+    let told = std::io::read_to_string(directory.0.stderr.take().unwrap()).unwrap();
+    assert_eq!(told.matches("the directory has no room for a service").count(), 1, "{told}");
+    assert!(told.contains("user 65534 has 4 services"), "{told}");
+}
+
 /// A directory with few descriptors, and clients that take them all and say nothing.
 #[tokio::test(flavor = "current_thread")]
 async fn a_user_who_takes_all_descriptors_stops_nobody() {
@@ -210,7 +250,7 @@ async fn a_registered_address_is_found_by_the_command() {
     command.arg("--socket").arg(&path).args(["serve", "--keep-address", &own]);
     let _directory = Killed(command.spawn().unwrap());
     until(&path, "cart", Ok(false)).await;
-    let _cart = at(&path).register("cart", &["10.0.0.7:4000".parse().unwrap()]).await.unwrap();
+    let _cart = at(&path).try_register("cart", &["10.0.0.7:4000".parse().unwrap()]).await.unwrap();
     let lookup = |service: &str, more: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_bertha-directory"));
         let said = command.arg("--socket").arg(&path).args(["lookup", service]).args(more).output().unwrap();
@@ -247,4 +287,20 @@ fn exit_codes_are_those_of_all_programs() {
     assert_eq!(code(&["--help"]), Some(0));
     assert_eq!(code(&["--socket", "/nowhere/directory.sock", "serve"]), Some(1));
     assert_eq!(code(&["lookup"]), Some(2));
+}
+
+#[test]
+fn the_directory_tells_its_clients_and_services() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bertha-directory"));
+    command.arg("--socket").arg(folder.path().join("directory.sock")).arg("serve");
+    let directory = Metered::start(&mut command);
+    directory.value_becomes("directory_services", 0);
+    let metrics = directory.scrape();
+    judge(&metrics);
+    assert_eq!(value(&metrics, r#"directory_services_refused_total{reason="no_room"}"#), Some(0.0));
+    let service = service(&folder.path().join("directory.sock"), "store");
+    directory.value_becomes("directory_services", 1);
+    drop(service);
+    directory.value_becomes("directory_services", 0);
 }

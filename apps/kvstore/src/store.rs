@@ -147,6 +147,10 @@ impl Store {
         if bytes > self.capacity.bytes {
             return Err(Reason::TooManyBytes);
         }
+        // A larger map is another map beside the first for a moment.
+        if self.records.try_reserve(1).is_err() {
+            return Err(Reason::TooManyBytes);
+        }
         self.bytes = bytes;
         self.records.insert(key.clone(), Record { value, until });
         self.reschedule(key, expiry::NEVER, until);

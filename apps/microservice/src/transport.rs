@@ -71,15 +71,16 @@ impl Transport {
         over!(self, site, site.client(), connect, to)
     }
 
-    /// Serves at `on` under a name, which is entered in the directory if the transport needs it.
+    /// Serves at `on` under a name, which is entered in the directory if the transport needs it. A directory that does
+    /// not take the name leaves the service to the network.
     ///
     /// # Errors
-    /// Errors of listening, and of the directory.
+    /// Errors of listening.
     pub async fn serve(self, site: &Site, name: &str, on: Addr, handler: Handler) -> Result<Serving, Error> {
         let mut serving = over!(self, site, site.server(), serve, on, handler)?;
         if matches!(self, Self::TlsMaybeLocal | Self::TlsUnlessLocal) {
-            let entered = site.directory().register(name, from_ref(&serving.addr)).await?;
-            serving.registration = Some(entered);
+            let registration = site.directory().register(name, from_ref(&serving.addr)).await;
+            serving.registration = Some(registration);
         }
         Ok(serving)
     }

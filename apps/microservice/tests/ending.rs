@@ -1,6 +1,7 @@
 //! The ends of the program: exit codes and signals.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
+use bertha_program::until_ready_for_signals;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
@@ -9,19 +10,6 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_bertha-microservice");
 fn signal(process: u32, signal: &str) {
     let sent = Command::new("kill").args(["-s", signal, &process.to_string()]).status().unwrap();
     assert!(sent.success(), "{signal}");
-}
-
-/// Waits until the process is ready for signals: a thread of its own waits for them.
-fn until_ready_for_signals(process: u32) {
-    let is_ready = || {
-        let mut tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap().flatten();
-        tasks.any(|task| {
-            std::fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.trim() == "termination")
-        })
-    };
-    while !is_ready() {
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod escape;
 pub mod exit;
 pub mod exposure;
 mod log;
+mod ready_for_signals;
 mod run;
 mod say;
 pub mod style;
@@ -19,6 +20,7 @@ pub mod values;
 mod watching;
 
 pub use escape::escaped;
+pub use ready_for_signals::until_ready_for_signals;
 pub use run::{run, run_async};
 pub use say::say;
 pub use termination::Termination;

@@ -1,6 +1,7 @@
 //! SIGINT and SIGTERM, for programs that end in order on any runtime.
 
 use crate::exit;
+use crate::ready_for_signals::THREAD;
 use bertha_core::{Error, ErrorKind};
 use nix::sys::signal::{SigSet, Signal};
 use std::io;
@@ -39,7 +40,7 @@ impl Termination {
         signals.thread_block()?;
         let coming = Arc::new(Coming::default());
         let told = coming.clone();
-        thread::Builder::new().name("termination".into()).spawn(move || {
+        thread::Builder::new().name(THREAD.into()).spawn(move || {
             // If the system refuses to wait, a signal would go unnoticed: the error counts as a signal.
             let first = signals.wait();
             told.tell();

@@ -103,6 +103,16 @@ impl RendezvousStore for Store {
             Self::Etcd(store) => store.names(limit).await,
         }
     }
+
+    fn address(&self) -> Option<String> {
+        match self {
+            Self::Memory(store) => store.address(),
+            #[cfg(feature = "redis")]
+            Self::Redis(store) => store.address(),
+            #[cfg(feature = "etcd")]
+            Self::Etcd(store) => store.address(),
+        }
+    }
 }
 
 /// A watch for changes in one of these stores.

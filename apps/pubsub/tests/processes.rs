@@ -1,6 +1,7 @@
 //! Real processes over real stores: they change their ordering, and lose, repeat and swap no message.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and say what they skip")]
 
+use bertha_program::until_ready_for_signals;
 use bertha_tests::metrics::{Metered, judge, value};
 use std::io::{BufRead, BufReader, Write};
 use std::net::UdpSocket;
@@ -222,19 +223,6 @@ fn without_sequencer(url: &str) {
             let before = last.insert(publisher, number);
             assert!(before.is_none_or(|before| before < number), "{number} of {publisher} after {before:?}");
         }
-    }
-}
-
-/// Waits until the process is ready for signals: a thread of its own waits for them.
-fn until_ready_for_signals(process: u32) {
-    let is_ready = || {
-        let mut tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap().flatten();
-        tasks.any(|task| {
-            std::fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.trim() == "termination")
-        })
-    };
-    while !is_ready() {
-        std::thread::sleep(std::time::Duration::from_millis(2));
     }
 }
 

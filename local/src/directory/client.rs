@@ -3,7 +3,7 @@
 use super::key::Key;
 use super::packets::{Packets, pair};
 use super::protocol::{DirectoryRequest, RegistrationId, Reply, Token, decode, encode};
-use super::registration::{self, Registration};
+use super::registration::{Registration, ServicePlace};
 use super::visitors::{Visitor, Visitors};
 use bertha_core::{Addr, Error, ErrorKind};
 use bertha_runtime::tokio::descriptors;
@@ -23,6 +23,9 @@ const FRESH: Duration = Duration::from_secs(1);
 
 /// The time in which a directory answers, unless another is set.
 const PATIENCE: Duration = Duration::from_millis(100);
+
+/// The time in which a service is entered at least, since its process waits once.
+const REGISTERING: Duration = Duration::from_secs(1);
 
 /// Answers that are kept at most.
 const KEPT: usize = 1024;
@@ -89,7 +92,8 @@ impl Directory {
     }
 
     /// The time that a question waits for its answer, 100 ms by default. Once it was in vain, further questions within a second fail
-    /// at once, so that a directory which does not answer holds no connection up.
+    /// at once, so that a directory which does not answer holds no connection up. [Registering](Self::register) waits for this time,
+    /// and for a second at least.
     #[must_use]
     pub fn patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
@@ -106,18 +110,46 @@ impl Directory {
     /// A socket of this process has to listen at each address: the process finds it among its own, and shows it to the directory. An address that
     /// the [`Rules`](super::Rules) of the directory keep for the user of this process needs no socket.
     ///
+    /// Returns after a second at the latest, and always with a registration, so the directory never keeps a service from
+    /// starting. Where the directory refuses the service, does not answer, or is not there, the log is warned with the reason, local
+    /// clients come by the network, and the service is entered as soon as the directory takes it: it is asked again, with pauses of up to ten
+    /// seconds. [`Registration::is_entered`] tells if it is. [`try_register`](Self::try_register) returns the error.
+    pub async fn register(&self, name: &str, addresses: &[Addr]) -> Registration {
+        // Relaxed: the flag stands for itself.
+        self.shared.has_registered.store(true, Ordering::Relaxed);
+        let place = self.place(name, addresses);
+        let entry = place.enter().await;
+        if let Err(error) = &entry {
+            tracing::warn!(
+                name,
+                directory = %self.path().display(),
+                %error,
+                "the directory of the machine does not have the service, which local clients reach by the network; it is asked again"
+            );
+        }
+        place.registered(entry.ok(), self.shared.visitors.clone())
+    }
+
+    /// Enters a service of this process as [`register`](Self::register) does, or fails.
+    ///
     /// # Errors
     /// [`AddrInUse`](bertha_core::ErrorKind::AddrInUse) if the name or an address belongs to another process,
     /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if the name or an address is kept for another user, or if no socket
     /// of this process listens at an address, [`Invalid`](bertha_core::ErrorKind::Invalid) if something is too long or too much,
+    /// [`Exhausted`](bertha_core::ErrorKind::Exhausted) if the directory has no room, for this user or at all,
     /// [`Unreachable`](bertha_core::ErrorKind::Unreachable) if there is no directory, [`TimedOut`](bertha_core::ErrorKind::TimedOut) if it does not
-    /// answer within five seconds.
-    pub async fn register(&self, name: &str, addresses: &[Addr]) -> Result<Registration, Error> {
-        let visitors = self.shared.visitors.clone();
-        let registered = registration::register(&self.shared.path, name, addresses, visitors).await;
+    /// answer within a second.
+    pub async fn try_register(&self, name: &str, addresses: &[Addr]) -> Result<Registration, Error> {
+        let place = self.place(name, addresses);
+        let entry = place.enter().await.map_err(|error| self.concerning(error))?;
         // Relaxed: the flag stands for itself.
-        self.shared.has_registered.fetch_or(registered.is_ok(), Ordering::Relaxed);
-        registered.map_err(|error| self.concerning(error))
+        self.shared.has_registered.store(true, Ordering::Relaxed);
+        Ok(place.registered(Some(entry), self.shared.visitors.clone()))
+    }
+
+    fn place(&self, name: &str, addresses: &[Addr]) -> ServicePlace {
+        let patience = self.patience.max(REGISTERING);
+        ServicePlace { path: self.path().into(), name: name.into(), addresses: addresses.into(), patience }
     }
 
     /// Tells once that this process serves and has registered nothing, if that is so and there is a directory.
@@ -145,6 +177,7 @@ impl Directory {
         }
         let answer = match self.ask(&DirectoryRequest::Lookup(service.clone()), &[]).await? {
             Reply::Found { name, user, addresses } => Some(Found { name, user, addresses }),
+            Reply::Refused { kind, reason } => return Err(self.concerning(kind.into_error(&reason))),
             _ => None,
         };
         let mut answers = self.shared.answers.lock();
@@ -157,7 +190,7 @@ impl Directory {
         Ok(answer)
     }
 
-    /// A new socket whose other end the service is handed, with this token. None if no such service takes it.
+    /// A new socket whose other end the service is handed, with this token. None if there is no such service.
     pub(crate) async fn visit(&self, service: &Key, token: Token) -> Result<Option<Visit>, Error> {
         let (own, other) = pair()?;
         descriptors::refuse(&own)?;
@@ -166,6 +199,7 @@ impl Directory {
             Reply::Visiting { user, registration } => {
                 Ok(Some(Visit { socket: own.into(), user, registration }))
             }
+            Reply::Refused { kind, reason } => Err(self.concerning(kind.into_error(&reason))),
             _ => {
                 self.shared.answers.lock().remove(service);
                 Ok(None)
@@ -232,7 +266,6 @@ impl Directory {
 }
 
 async fn asked(socket: &Packets, request: &DirectoryRequest, files: &[BorrowedFd<'_>]) -> io::Result<Reply> {
-    socket.send(&encode(request), files).await?;
-    let packet = socket.recv().await?.ok_or(io::ErrorKind::UnexpectedEof)?;
+    let packet = socket.ask(&encode(request), files).await?.ok_or(io::ErrorKind::UnexpectedEof)?;
     decode(&packet.bytes).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }

@@ -3,6 +3,7 @@
 use super::key::{Key, Transport};
 use super::protocol::{Refusal, RegistrationId};
 use super::rules::{ROOT, Rules};
+use super::shares;
 use std::collections::HashMap;
 
 /// The longest name, and the longest address, in bytes.
@@ -11,11 +12,11 @@ const LONGEST: usize = 255;
 /// The addresses of one service, at most.
 const ADDRESSES: usize = 16;
 
-/// The services of one user, at most, root excepted: fewer where the directory has few places.
+/// The services of one user, at most, root excepted: fewer where the directory has few places left.
 const SERVICES: usize = 1024;
 
-/// The services of one user take at most a quarter of a directory's places.
-const SHARE: usize = 4;
+/// The part of a directory's places that root's services alone may take, and clients that have registered nothing.
+const KEPT: usize = 8;
 
 /// A service, by the number of its connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,8 +56,8 @@ impl Entry {
 #[derive(Debug)]
 pub(crate) struct Entries {
     rules: Rules,
-    /// Services of one user, at most, root excepted.
-    of_user: usize,
+    /// Places for services, of users other than root.
+    places: usize,
     entries: HashMap<u64, Entry>,
     numbers: HashMap<Key, u64>,
     of_users: HashMap<u32, usize>,
@@ -68,7 +69,7 @@ impl Entries {
     pub(crate) fn new(rules: Rules, places: usize) -> Self {
         Self {
             rules,
-            of_user: SERVICES.min(places / SHARE).max(1),
+            places: places - places / KEPT,
             entries: HashMap::new(),
             numbers: HashMap::new(),
             of_users: HashMap::new(),
@@ -101,18 +102,32 @@ impl Entries {
         if let Some(taken) = entry.keys().find(|key| self.numbers.contains_key(key)) {
             return Err((Refusal::Taken, format!("{taken} belongs to another process")));
         }
-        let count = self.of_users.entry(entry.user).or_default();
-        if entry.user != ROOT && *count >= self.of_user {
-            let reason = format!(
-                "user {} has {count} services: no user but root may have more than a quarter of the directory's connections, and more than {SERVICES}",
-                entry.user
-            );
-            return Err((Refusal::TooMuch, reason));
+        if let Some(reason) = self.lack_of_room(entry.user) {
+            return Err((Refusal::Full, reason));
         }
-        *count += 1;
+        *self.of_users.entry(entry.user).or_default() += 1;
         self.numbers.extend(entry.keys().map(|key| (key, number)));
         self.entries.insert(number, entry);
         Ok(())
+    }
+
+    /// The reason for which there is no room for a further service of the user.
+    fn lack_of_room(&self, user: u32) -> Option<String> {
+        let own = self.of_users.get(&user).copied().unwrap_or_default();
+        let taken = self.entries.len();
+        let has_room = own < SERVICES && shares::has_room(self.places, taken, own);
+        (user != ROOT && !has_room).then(|| {
+            format!(
+                "user {user} has {own} services, and {} places are free: a user other than root gets at most a third \
+                 of the free places, and at most {SERVICES} services",
+                self.places.saturating_sub(taken)
+            )
+        })
+    }
+
+    /// Returns the number of services.
+    pub(crate) fn count(&self) -> usize {
+        self.entries.len()
     }
 
     /// The reason for which the user may not take the address.
@@ -242,25 +257,48 @@ mod tests {
         for number in 0..SERVICES as u64 {
             assert_eq!(refusal(&mut entries, number, entry(&number.to_string(), 7, &[])), None);
         }
-        assert_eq!(refusal(&mut entries, u64::MAX, entry("one more", 7, &[])), Some(Refusal::TooMuch));
+        assert_eq!(refusal(&mut entries, u64::MAX, entry("one more", 7, &[])), Some(Refusal::Full));
         assert_eq!(refusal(&mut entries, u64::MAX, entry("one more", 8, &[])), None);
+    }
+
+    /// Registers services of this user until the directory refuses one, and returns their number and the reason.
+    fn fill(entries: &mut Entries, user: u32) -> (usize, String) {
+        for count in 0.. {
+            let number = u64::from(user) << 32 | count as u64;
+            match entries.register(number, entry(&number.to_string(), user, &[])) {
+                Ok(()) => {}
+                Err((refusal, reason)) => {
+                    assert_eq!(refusal, Refusal::Full);
+                    return (count, reason);
+                }
+            }
+        }
+        unreachable!("a directory has room for ever")
     }
 
     /// With 1,000 places, 999 services of one user would leave no room to other users.
     #[test]
     fn the_share_of_a_user_is_smaller_where_places_are_few() {
-        for (places, most) in [(1_000, 250), (40, 10), (1, 1)] {
+        for (places, most) in [(1_000, 219), (40, 9), (1, 1)] {
             let mut entries = Entries::new(Rules::new(), places);
-            for number in 0..most {
-                assert_eq!(refusal(&mut entries, number, entry(&number.to_string(), 7, &[])), None);
-            }
-            assert_eq!(
-                refusal(&mut entries, most, entry("one more", 7, &[])),
-                Some(Refusal::TooMuch),
-                "{places}"
-            );
-            assert_eq!(refusal(&mut entries, most, entry("one more", 8, &[])), None);
-            assert_eq!(refusal(&mut entries, most + 1, entry("of root", 0, &[])), None);
+            let (count, reason) = fill(&mut entries, 7);
+            assert_eq!(count, most, "{places}");
+            assert!(reason.starts_with(&format!("user 7 has {count} services, and ")), "{reason}");
+            assert_eq!(refusal(&mut entries, 1, entry("of root", 0, &[])), None);
         }
+    }
+
+    /// Four users with a quarter each would leave nothing to others.
+    #[test]
+    fn users_who_take_all_they_get_leave_room_to_others() {
+        let mut entries = Entries::new(Rules::new(), 1_000);
+        for user in 1..=12 {
+            assert!(fill(&mut entries, user).0 >= 9, "user {user}");
+        }
+        assert_eq!(refusal(&mut entries, 1, entry("of another", 100, &[])), None);
+        for number in 0..125 {
+            assert_eq!(refusal(&mut entries, 1_000 + number, entry(&format!("{number}"), 0, &[])), None);
+        }
+        assert!(entries.count() < 1_000, "connections that have registered nothing have places, too");
     }
 }

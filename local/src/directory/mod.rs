@@ -18,9 +18,13 @@
 //! * Each registration has a random number, which the directory tells to the service and to each client that visits it. The service says
 //!   the number over the connection that it has with the client, so a process that registered what belongs to the service is found out.
 //! * A client that says nothing, or a user with many connections, keeps nobody out: the connections of the user with the most make room.
+//!   A user gets at most a third of the places for services that are free, so some are left for others.
+//! * A service that does not read what it is handed has no further visitors, and neither has a user with many such services.
+//! * A directory that refuses a service, or is silent, stops no service: [`Directory::register`] warns, and tries again.
 //! * [`server`]: the server. [`Directory`]: its client. `entries`, `rules` and `places`: its state, without I/O.
 
 mod client;
+mod counts;
 mod entries;
 mod key;
 mod own_sockets;
@@ -32,10 +36,13 @@ mod registration;
 mod requests;
 mod rules;
 pub mod server;
+mod shares;
 mod state;
+mod unread;
 mod visitors;
 
 pub use client::{Directory, Found};
+pub use counts::DirectoryStatistics;
 pub use key::{Key, Transport};
 pub use protocol::Refusal;
 pub(crate) use protocol::{RegistrationId, Token};

@@ -2,6 +2,7 @@
 
 use super::protocol::LONGEST;
 use bertha_runtime::tokio::descriptors::{self, Aside, Attached};
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
     SocketType, sendmsg, socket_with,
@@ -15,6 +16,10 @@ use tokio::net::UnixStream;
 
 /// The descriptors that are sent with a packet at most: the sockets of a service.
 const MOST: usize = 16;
+
+/// The length to which packets for services are filled up. With it the kernel counts each as more than the quarter of the smallest
+/// send buffer below which a socket is writable, so a socket is writable exactly if nothing is unread.
+const FILLED: usize = 704;
 
 const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 
@@ -63,6 +68,33 @@ impl Packets {
         send(&self.io, bytes, files)
     }
 
+    /// Lets few packets of [a service](Self::send_to_service) wait unread: the smallest send buffer of the system.
+    pub(super) fn limit_unread(&self) -> io::Result<()> {
+        Ok(set_socket_send_buffer_size(&self.io, 0)?)
+    }
+
+    /// Sends a packet to a service, once there is room among its few unread packets. Cancellation-safe, as [`send`](Self::send).
+    pub(super) async fn send_to_service(&self, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<()> {
+        self.send(&filled(bytes), files).await
+    }
+
+    /// Sends a packet, and waits for the answer. None when the peer is gone.
+    ///
+    /// A peer that turns this end away answers before it is asked, and is gone then.
+    pub(crate) async fn ask(&self, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<Option<Packet>> {
+        let sent = self.send(bytes, files).await;
+        let received = match self.recv().await {
+            // What the peer has not read is told first, and then what it has sent.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => self.recv().await,
+            received => received,
+        };
+        match (sent, received) {
+            (_, Ok(Some(packet))) => Ok(Some(packet)),
+            (Err(error), _) => Err(error),
+            (Ok(()), received) => received,
+        }
+    }
+
     /// Waits for a packet. Cancellation-safe. None when the peer is gone.
     pub(crate) async fn recv(&self) -> io::Result<Option<Packet>> {
         self.io.async_io(Interest::READABLE, || receive(&self.io)).await
@@ -93,6 +125,20 @@ fn send(socket: &UnixStream, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Resu
     }
     sendmsg(socket, &[IoSlice::new(bytes)], &mut ancillary, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?;
     Ok(())
+}
+
+/// The bytes and zeros behind them, which their reader ignores.
+pub(super) fn filled(bytes: &[u8]) -> Vec<u8> {
+    let mut filled = bytes.to_vec();
+    filled.resize(bytes.len().max(FILLED), 0);
+    filled
+}
+
+/// Two sockets of packets that are connected to each other.
+#[cfg(test)]
+pub(super) fn packet_pair() -> io::Result<(Packets, UnixStream)> {
+    let (own, other) = rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, FLAGS, None)?;
+    Ok((Packets::new(UnixStream::from_std(own.into())?), UnixStream::from_std(other.into())?))
 }
 
 fn receive(socket: &UnixStream) -> io::Result<Option<Packet>> {

@@ -4,6 +4,7 @@
 //! [`Request::Visit`] the socket for the service. [`Reply::Visitor`] hands that on.
 
 use super::key::Key;
+use bertha_core::{Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 
 /// The longest packet in bytes.
@@ -55,6 +56,7 @@ pub(crate) enum Reply {
 
 /// Why a service is not entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum Refusal {
     /// Its name or one of its addresses is taken.
     Taken,
@@ -62,6 +64,22 @@ pub enum Refusal {
     NoRight,
     /// Something is too long or too much.
     TooMuch,
+    /// The directory has no room left: for its user or at all. Another attempt may succeed.
+    Full,
+}
+
+impl Refusal {
+    /// The error of a client that was refused.
+    #[cold]
+    pub(crate) fn into_error(self, reason: &str) -> Error {
+        let kind = match self {
+            Self::Taken => ErrorKind::AddrInUse,
+            Self::NoRight => ErrorKind::Unauthenticated,
+            Self::TooMuch => ErrorKind::Invalid,
+            Self::Full => ErrorKind::Exhausted,
+        };
+        Error::new(kind, format!("the directory refuses: {reason}"))
+    }
 }
 
 pub(crate) fn encode(message: &impl Serialize) -> Vec<u8> {

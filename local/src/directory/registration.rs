@@ -2,7 +2,7 @@
 
 use super::own_sockets::listening_at;
 use super::packets::{Packet, Packets};
-use super::protocol::{Claim, DirectoryRequest, Refusal, RegistrationId, Reply, decode, encode};
+use super::protocol::{Claim, DirectoryRequest, RegistrationId, Reply, decode, encode};
 use super::visitors::{Visitor, Visitors};
 use bertha_core::backoff::Backoff;
 use bertha_core::{Addr, Error, ErrorKind, Runtime};
@@ -10,66 +10,82 @@ use bertha_runtime::tokio::{Task, TokioRuntime};
 use rustix::net::AddressFamily;
 use rustix::net::sockopt::socket_domain;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
-
-/// The time for which a service waits until it is entered.
-const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The time between two looks at the visitors that wait.
 const SWEEP: Duration = Duration::from_secs(1);
 
 /// A service's entry in the directory of the machine, for as long as this exists. A directory that is started again gets the entry
-/// again, within ten seconds.
+/// again, within ten seconds, and so does a directory that has refused it before.
 #[must_use = "dropping it takes the entry out"]
 pub struct Registration {
     name: String,
+    is_entered: Arc<AtomicBool>,
     _visitors: Task,
 }
 
-bertha_core::debug_fields!(Registration { name });
+bertha_core::debug_fields!(Registration { name, is_entered });
 
-/// Enters a service, whose visitors come to `visitors`.
-pub(super) async fn register(
-    path: &Path,
-    name: &str,
-    addresses: &[Addr],
-    visitors: Arc<Visitors>,
-) -> Result<Registration, Error> {
-    let mut entry = enter(path, name, addresses).await?;
-    let place = Place { path: path.into(), name: name.into(), addresses: addresses.into() };
-    let task = TokioRuntime.spawn(async move {
-        loop {
-            let (socket, registration) = entry;
-            receive(&socket, registration, &visitors).await;
-            drop(socket);
-            tracing::warn!(
-                name = place.name,
-                "the directory of the machine has gone; local clients come by the network"
-            );
-            entry = place.enter_again().await;
-            tracing::info!(name = place.name, "the directory of the machine has the service again");
-        }
-    });
-    Ok(Registration { name: name.into(), _visitors: task })
+impl Registration {
+    /// Returns true if the directory has the service at this moment, as far as this process knows.
+    pub fn is_entered(&self) -> bool {
+        // Relaxed: the flag stands for itself.
+        self.is_entered.load(Ordering::Relaxed)
+    }
 }
 
-/// The parts of an entry that is made again.
-struct Place {
-    path: PathBuf,
-    name: String,
-    addresses: Vec<Addr>,
+/// A service that a directory has, or is to have.
+pub(super) struct ServicePlace {
+    pub(super) path: PathBuf,
+    pub(super) name: String,
+    pub(super) addresses: Vec<Addr>,
+    /// The time in which the directory answers.
+    pub(super) patience: Duration,
 }
 
-impl Place {
+/// The connection to the directory, and the number of the registration.
+type Entered = (Packets, RegistrationId);
+
+impl ServicePlace {
+    /// Keeps the service in the directory, beginning with this entry, and takes its visitors in.
+    pub(super) fn registered(self, mut entry: Option<Entered>, visitors: Arc<Visitors>) -> Registration {
+        let name = self.name.clone();
+        let is_entered = Arc::new(AtomicBool::new(entry.is_some()));
+        let flag = is_entered.clone();
+        let task = TokioRuntime.spawn(async move {
+            let name = &self.name;
+            loop {
+                let (socket, registration) = match entry.take() {
+                    Some(entry) => entry,
+                    None => {
+                        let entry = self.enter_again().await;
+                        flag.store(true, Ordering::Relaxed);
+                        tracing::info!(name, "the directory of the machine has the service again");
+                        entry
+                    }
+                };
+                receive(&socket, registration, &visitors).await;
+                drop(socket);
+                flag.store(false, Ordering::Relaxed);
+                tracing::warn!(
+                    name,
+                    "the directory of the machine has gone; local clients come by the network"
+                );
+            }
+        });
+        Registration { name, is_entered, _visitors: task }
+    }
+
     /// Tries to enter the service, with growing pauses, until it is entered.
-    async fn enter_again(&self) -> (Packets, RegistrationId) {
+    async fn enter_again(&self) -> Entered {
         let mut pauses = Backoff::new(Duration::from_millis(100), Duration::from_secs(10)).at_least_half();
         loop {
             tokio::time::sleep(pauses.pause(TokioRuntime.random())).await;
-            match enter(&self.path, &self.name, &self.addresses).await {
+            match self.enter().await {
                 Ok(entry) => return entry,
                 Err(error) => {
                     tracing::debug!(name = self.name, %error, "the directory does not have the service yet")
@@ -77,36 +93,32 @@ impl Place {
             }
         }
     }
-}
 
-/// Enters the service over a connection of its own.
-async fn enter(path: &Path, name: &str, addresses: &[Addr]) -> Result<(Packets, RegistrationId), Error> {
-    let socket = Packets::connect_for_visitors(path)?;
-    let registration = timeout(TIMEOUT, entered(&socket, name, addresses)).await.map_err(|_| {
-        Error::new(ErrorKind::TimedOut, "the directory does not say whether it has entered the service")
-    })??;
-    Ok((socket, registration))
-}
+    /// Enters the service over a connection of its own.
+    pub(super) async fn enter(&self) -> Result<Entered, Error> {
+        let socket = Packets::connect_for_visitors(&self.path)?;
+        let entered = timeout(self.patience, self.entered(&socket)).await;
+        let registration = entered.map_err(|_| {
+            let what =
+                format!("the directory did not say within {:?} if it enters the service", self.patience);
+            Error::new(ErrorKind::TimedOut, what)
+        })??;
+        Ok((socket, registration))
+    }
 
-async fn entered(socket: &Packets, name: &str, addresses: &[Addr]) -> Result<RegistrationId, Error> {
-    let sockets = listening_at(addresses);
-    let claims = addresses.iter().zip(&sockets);
-    let claims =
-        claims.map(|(address, socket)| Claim { address: address.to_string(), has_socket: socket.is_some() });
-    let request = DirectoryRequest::Register { name: name.into(), claims: claims.collect() };
-    let files: Vec<_> = sockets.iter().flatten().map(AsFd::as_fd).collect();
-    socket.send(&encode(&request), &files).await?;
-    match socket.recv().await?.and_then(|packet| decode(&packet.bytes)) {
-        Some(Reply::Registered { registration }) => Ok(registration),
-        Some(Reply::Refused { kind, reason }) => {
-            let kind = match kind {
-                Refusal::Taken => ErrorKind::AddrInUse,
-                Refusal::NoRight => ErrorKind::Unauthenticated,
-                Refusal::TooMuch => ErrorKind::Invalid,
-            };
-            Err(Error::new(kind, format!("the directory does not enter the service: {reason}")))
+    async fn entered(&self, socket: &Packets) -> Result<RegistrationId, Error> {
+        let sockets = listening_at(&self.addresses);
+        let claims = self.addresses.iter().zip(&sockets);
+        let claims = claims
+            .map(|(address, socket)| Claim { address: address.to_string(), has_socket: socket.is_some() });
+        let request = DirectoryRequest::Register { name: self.name.clone(), claims: claims.collect() };
+        let files: Vec<_> = sockets.iter().flatten().map(AsFd::as_fd).collect();
+        let answer = socket.ask(&encode(&request), &files).await?;
+        match answer.and_then(|packet| decode(&packet.bytes)) {
+            Some(Reply::Registered { registration }) => Ok(registration),
+            Some(Reply::Refused { kind, reason }) => Err(kind.into_error(&reason)),
+            _ => Err(Error::new(ErrorKind::Closed, "the directory ended the connection")),
         }
-        _ => Err(Error::new(ErrorKind::Closed, "the directory ended the connection")),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The answers of a directory to the requests of a client.
 
+use super::counts::Lack;
 use super::entries::{Address, Entry};
 use super::key::Key;
 use super::packets::{Packet, Packets};
@@ -10,6 +11,7 @@ use bertha_core::{Error, ErrorKind, Runtime};
 use bertha_runtime::tokio::TokioRuntime;
 use bertha_runtime::tokio::descriptors::Attached;
 use parking_lot::Mutex;
+use rustix::io::Errno;
 use rustix::net::sockopt::{socket_domain, socket_type};
 use rustix::net::{AddressFamily, SocketType};
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,6 +21,9 @@ use tokio::time::timeout;
 
 /// The time that a client has for its first request.
 const FIRST: Duration = Duration::from_secs(5);
+
+/// The time that a service has to read earlier visitors, before a further visitor is refused. Short, since a client waits meanwhile.
+const HANDING: Duration = Duration::from_millis(20);
 
 /// A client of the directory, by the number of its connection.
 #[derive(Debug)]
@@ -37,14 +42,19 @@ impl Client {
             let Some(request) = decode(&bytes) else {
                 return Err(Error::new(ErrorKind::Malformed, "a packet that is no request"));
             };
-            let reply = self.answer(request, files, state);
+            let reply = self.answer(request, files, state).await;
             self.socket.send(&encode(&reply), &[]).await?;
             next = self.socket.recv().await?;
         }
         Ok(())
     }
 
-    fn answer(&self, request: DirectoryRequest, files: Attached, state: &Mutex<DirectoryState>) -> Reply {
+    async fn answer(
+        &self,
+        request: DirectoryRequest,
+        files: Attached,
+        state: &Mutex<DirectoryState>,
+    ) -> Reply {
         match request {
             DirectoryRequest::Register { name, claims } => self.register(name, claims, &files, state),
             DirectoryRequest::Lookup(key) => match state.lock().entries.find(&key) {
@@ -54,7 +64,7 @@ impl Client {
                 }
                 None => Reply::Unknown,
             },
-            DirectoryRequest::Visit { service, token } => self.visit(service, token, files, state),
+            DirectoryRequest::Visit { service, token } => self.visit(service, token, files, state).await,
         }
     }
 
@@ -72,16 +82,34 @@ impl Client {
         let entry = Entry { name, user: self.user, addresses, registration };
         match state.entries.register(self.number, entry) {
             Ok(()) => {
+                // A socket that can't be limited would take too many visitors.
+                if let Err(error) = self.socket.limit_unread() {
+                    state.entries.remove(self.number);
+                    let reason = format!("the socket of the service can't be limited: {error}");
+                    return Reply::Refused { kind: Refusal::TooMuch, reason };
+                }
                 state.places.leave(self.number, self.user);
                 state.services.insert(self.number, self.socket.clone());
                 Reply::Registered { registration }
             }
-            Err((kind, reason)) => Reply::Refused { kind, reason },
+            Err((kind, reason)) => {
+                match kind {
+                    Refusal::Full => state.counts.lack(Lack::Service, self.user, &reason),
+                    _ => state.counts.refused_otherwise += 1,
+                }
+                Reply::Refused { kind, reason }
+            }
         }
     }
 
-    /// Hands the client's socket on. A service that does not take its visitors has none: nothing waits for it here.
-    fn visit(&self, service: Key, token: Token, mut files: Attached, state: &Mutex<DirectoryState>) -> Reply {
+    /// Hands the client's socket on. A service that does not read its visitors soon has no further visitors.
+    async fn visit(
+        &self,
+        service: Key,
+        token: Token,
+        mut files: Attached,
+        state: &Mutex<DirectoryState>,
+    ) -> Reply {
         let Some(file) = files.take_only(is_stream) else {
             return Reply::Refused {
                 kind: Refusal::TooMuch,
@@ -89,21 +117,46 @@ impl Client {
             };
         };
         let found = {
-            let state = state.lock();
+            let mut state = state.lock();
             let found = state.entries.find(&service);
-            found.and_then(|(number, entry)| {
+            let found = found.and_then(|(number, entry)| {
                 Some((state.services.get(&number)?.clone(), entry.user, entry.registration))
+            });
+            found.map(|(found, user, registration)| {
+                let has_room = state.unread.has_room(user, &found);
+                if has_room {
+                    state.unread.handed(user, &found);
+                }
+                (found, user, registration, has_room)
             })
         };
         let reply = match found {
             None => Reply::Unknown,
-            Some((found, user, registration)) => {
-                let visitor = Reply::Visitor { token, service, user: self.user };
-                match found.try_send(&encode(&visitor), &[file.as_fd()]) {
-                    Ok(()) => Reply::Visiting { user, registration },
-                    Err(error) => {
-                        tracing::debug!(%error, "a service takes no visitor");
-                        Reply::Unknown
+            Some((.., user, _, false)) => {
+                let reason = format!("services of user {user} have not read their visitors");
+                self.refuse_visitor(user, reason, state)
+            }
+            Some((found, user, registration, true)) => {
+                let visitor = encode(&Reply::Visitor { token, service, user: self.user });
+                match timeout(HANDING, found.send_to_service(&visitor, &[file.as_fd()])).await {
+                    Ok(Ok(())) => {
+                        // Again, since it may have been forgotten before it was sent.
+                        state.lock().unread.handed(user, &found);
+                        Reply::Visiting { user, registration }
+                    }
+                    Ok(Err(error)) => {
+                        let advice = match Errno::from_io_error(&error) {
+                            Some(Errno::TOOMANYREFS) => {
+                                "; the user of the directory has sent too many descriptors that nobody has received, \
+                                 which CAP_SYS_RESOURCE allows"
+                            }
+                            _ => "",
+                        };
+                        self.refuse_visitor(user, format!("{error}{advice}"), state)
+                    }
+                    Err(_) => {
+                        let reason = format!("a service of user {user} does not read its visitors");
+                        self.refuse_visitor(user, reason, state)
                     }
                 }
             }
@@ -111,6 +164,11 @@ impl Client {
         // The client may have sent descriptors over it.
         bertha_runtime::tokio::descriptors::close_aside(file);
         reply
+    }
+
+    fn refuse_visitor(&self, user: u32, reason: String, state: &Mutex<DirectoryState>) -> Reply {
+        state.lock().counts.lack(Lack::Visitor, user, &reason);
+        Reply::Refused { kind: Refusal::Full, reason }
     }
 }
 

@@ -1,16 +1,21 @@
 //! The server of a directory.
 
+use super::counts::{DirectoryStatistics, Lack};
 use super::packets::{Packets, new_socket};
+use super::protocol::{Refusal, Reply, encode};
 use super::requests::Client;
 use super::rules::Rules;
 use super::state::DirectoryState;
+use super::unread::Unread;
 use bertha_core::Error;
+use bertha_core::log_pause::LogPause;
 use bertha_datapath_shm::Credentials;
 use bertha_runtime::tokio::SocketFile;
 use bertha_runtime::tokio::descriptors::{Aside, raise_limit};
 use parking_lot::Mutex;
 use rustix::fs::{Mode, chmod};
 use rustix::io::Errno;
+use rustix::net::{Shutdown, shutdown};
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -31,6 +36,10 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// The time between two lines of the log about clients that find no room.
 const TOLD: Duration = Duration::from_secs(10);
+
+/// The reason for which a client is turned away.
+const ALL_TAKEN: &str =
+    "services have all connections that the directory has; its limit of descriptors may be too low";
 
 /// A directory that listens. Its socket's file is removed when this is dropped.
 #[derive(Debug)]
@@ -54,8 +63,9 @@ impl DirectoryServer {
             Error::new(Error::from(error).kind(), what)
         })?;
         let descriptors = usize::try_from(raise_limit()).unwrap_or(usize::MAX);
-        let most = descriptors.saturating_sub(OTHERS).clamp(1, CONNECTIONS);
-        let state = DirectoryState::new(rules, most);
+        let others = OTHERS + Unread::most(descriptors);
+        let most = descriptors.saturating_sub(others).clamp(1, CONNECTIONS);
+        let state = DirectoryState::new(rules, most, descriptors);
         let socket = Aside::new(UnixListener::from_std(socket.into())?);
         Ok(Self { socket, state: Arc::new(Mutex::new(state)), most, _file: file })
     }
@@ -63,10 +73,10 @@ impl DirectoryServer {
     /// Serves, until the future is dropped or the socket fails.
     ///
     /// A user has at most 64 connections that have registered nothing; a further one ends the oldest. A user
-    /// other than root has at most 1,024 services, and at most a quarter of the connections that the
-    /// descriptors allow. Where connections or
-    /// descriptors run out, the oldest of the user with the most makes room, and if all have registered something, the
-    /// newcomer is turned away.
+    /// other than root has at most 1,024 services, and at most a third of the places for services that are free: there
+    /// is a place for each connection that the descriptors allow, less an eighth that is left to root and to
+    /// clients without services. Where connections or descriptors run out, the oldest of the user with the most makes
+    /// room, and if all have registered something, the newcomer is told so and turned away.
     ///
     /// # Errors
     /// Errors of the system that no client can cause.
@@ -82,7 +92,11 @@ impl DirectoryServer {
                     Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS) => {
                         accepting.tell(&error);
                         if !self.make_room() {
-                            accepting.turn_away(&self.socket).await;
+                            let refuse = |client: &Packets| {
+                                let user = Credentials::of_peer(client).map_or(u32::MAX, |peer| peer.user);
+                                self.turned_away(client, user);
+                            };
+                            accepting.turn_away(&self.socket, refuse).await;
                         }
                         tokio::time::sleep(PAUSE).await;
                     }
@@ -98,7 +112,7 @@ impl DirectoryServer {
         // A client that has gone is none.
         let Ok(Credentials { user, .. }) = Credentials::of_peer(&*socket) else { return };
         if clients.len() >= self.most && !self.make_room() {
-            tracing::debug!(user, "all connections have registered a service, so a client is turned away");
+            self.turned_away(&socket, user);
             return;
         }
         let client = VisitorPlace { client: Client { number, user, socket }, state: self.state.clone() };
@@ -113,6 +127,19 @@ impl DirectoryServer {
         if let Some(leaves) = state.places.enter(number, user) {
             state.end(leaves);
         }
+    }
+
+    /// Returns the numbers of clients and services, and what was refused so far.
+    pub fn statistics(&self) -> DirectoryStatistics {
+        self.state.lock().statistics()
+    }
+
+    /// Tells a client, the log and the statistics that there is no place for the client.
+    fn turned_away(&self, socket: &Packets, user: u32) {
+        let refusal = Reply::Refused { kind: Refusal::Full, reason: ALL_TAKEN.into() };
+        // A client that has gone needs no answer.
+        let _ = socket.try_send(&encode(&refusal), &[]);
+        self.state.lock().counts.lack(Lack::Client, user, ALL_TAKEN);
     }
 
     /// Ends a connection, if one may be ended.
@@ -134,7 +161,10 @@ impl Drop for VisitorPlace {
         let Client { number, user, .. } = self.client;
         let mut state = self.state.lock();
         state.entries.remove(number);
-        state.services.remove(&number);
+        if let Some(service) = state.services.remove(&number) {
+            // The socket stays open while the service has not read everything, and the service learns the end now.
+            let _ = shutdown(&*service, Shutdown::Both);
+        }
         state.places.leave(number, user);
         state.tasks.remove(&number);
     }
@@ -144,12 +174,12 @@ impl Drop for VisitorPlace {
 struct Accepting {
     /// A descriptor that is given up to accept a client which is turned away.
     spare: Option<File>,
-    told: Option<Instant>,
+    pause: LogPause,
 }
 
 impl Default for Accepting {
     fn default() -> Self {
-        Self { spare: spare(), told: None }
+        Self { spare: spare(), pause: LogPause::new(TOLD) }
     }
 }
 
@@ -159,18 +189,17 @@ fn spare() -> Option<File> {
 
 impl Accepting {
     fn tell(&mut self, error: &io::Error) {
-        if self.told.is_none_or(|told| told.elapsed() >= TOLD) {
+        if self.pause.is_over(Some(Instant::now())) {
             tracing::warn!(%error, "there is no room for a client, so the user with the most clients loses one");
-            self.told = Some(Instant::now());
         }
     }
 
-    /// Lets a client know that nobody answers.
-    async fn turn_away(&mut self, socket: &UnixListener) {
+    /// Takes a client in that has no place, and hands it to `refuse`.
+    async fn turn_away(&mut self, socket: &UnixListener, refuse: impl FnOnce(&Packets)) {
         self.spare = None;
         // It waits already, since accepting it has failed.
         if let Ok(Ok((client, _))) = tokio::time::timeout(PAUSE, socket.accept()).await {
-            drop(Aside::new(client));
+            refuse(&Packets::new(client));
         }
         self.spare = spare();
     }

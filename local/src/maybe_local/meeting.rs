@@ -105,7 +105,10 @@ impl Meeting<'_> {
 
     /// A socket whose other end the service has, if it is on this machine and of a user with whom memory is shared.
     async fn visit(self, key: &Key, token: Token) -> Result<Visited, Far> {
-        let no_directory = |error: Error| Far::from(Reason::NoDirectory).with(error);
+        let no_directory = |error: Error| {
+            let refuses = error.kind() == ErrorKind::Exhausted;
+            Far::from(if refuses { Reason::DirectoryRefuses } else { Reason::NoDirectory }).with(error)
+        };
         let not_registered = || Far::from(Reason::NotRegistered).with(format_args!("its key would be {key}"));
         // An answer that is known already spares a question for each connection to another machine.
         let found = self.directory.lookup(key.clone()).await.map_err(no_directory)?;

@@ -17,6 +17,8 @@ pub enum Way {
 pub enum Reason {
     /// The directory does not answer, or none runs, or its socket is not in the mount namespace of this process.
     NoDirectory,
+    /// The directory refuses, since it has no room, or the service does not read its visitors.
+    DirectoryRefuses,
     /// The directory knows no such service on this machine: the service is on another machine, or it has not registered the address
     /// to which the client has connected.
     NotRegistered,
@@ -44,6 +46,7 @@ impl Reason {
             Self::NotVisited => 5,
             Self::NoMemory => 6,
             Self::Peer => 7,
+            Self::DirectoryRefuses => 8,
         }
     }
 
@@ -56,6 +59,7 @@ impl Reason {
             4 => "the directory names another process than the peer",
             5 => "the client has not visited this service",
             6 => "the memory did not change hands",
+            8 => "the directory of its machine refuses",
             _ => return None,
         })
     }
@@ -101,6 +105,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoDirectory => f.write_str("the directory of the machine does not answer"),
+            Self::DirectoryRefuses => f.write_str("the directory of the machine refuses"),
             Self::NotRegistered => f.write_str("the directory knows no such service on this machine"),
             Self::User(user) => write!(f, "no memory is shared with user {user}"),
             Self::AnotherProcess => f.write_str("the directory names another process than the peer"),

@@ -66,7 +66,7 @@ fn attach(socket: &UnixStream, attached: impl AsFd) {
 async fn a_close_that_waits_holds_no_service_up() {
     let (_folder, path) = started(Rules::new());
     let service = Directory::at(&path);
-    let registration = service.register("cart", &[]).await.unwrap();
+    let registration = service.try_register("cart", &[]).await.unwrap();
     let raw = Raw::connect(&path);
     for number in 0..3 {
         let (socket, receiver) = lingering();

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod attached;
+mod deaf;
 mod packets;
+mod refusals;
 mod silence;
 mod squatter;
 mod visits;

@@ -43,6 +43,12 @@ pub(crate) fn started(rules: Rules) -> (TempDir, PathBuf) {
 /// A connection to a directory that keeps to no rules.
 pub(crate) struct Raw(OwnedFd);
 
+/// The reply that says why something is refused.
+pub(crate) const REFUSED: u8 = 1;
+
+/// The reply that says that a visit has arrived.
+pub(crate) const VISITING: u8 = 4;
+
 /// The reply that says which client has visited.
 pub(crate) const VISITOR: u8 = 5;
 

@@ -60,7 +60,7 @@ async fn a_squatter_is_no_man_in_the_middle() {
     let on: Addr = "127.0.0.1:0".parse().unwrap();
     let mut incoming = stack(MaybeLocal::new(server.clone())).listen(Tcp::new(), on).await.unwrap();
     let addr = incoming.local_addr();
-    let _registration = server.register("echo", &[]).await.unwrap();
+    let _registration = server.try_register("echo", &[]).await.unwrap();
     tokio::spawn(async move {
         while let Some(accepted) = incoming.next_or_refusal().await {
             let connection = accepted.unwrap();

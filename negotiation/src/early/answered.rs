@@ -80,7 +80,7 @@ where
         let limit = self.connector.settings.handshake_timeout;
         let rebuilt = {
             let rebuilding = pin!(self.rebuild(start, answer, session));
-            within(&runtime, limit, what, rebuilding).await
+            within(&runtime, limit, || what, rebuilding).await
         };
         match rebuilt {
             Ok(rebuilt) => shared.replace(rebuilt, limit).await,

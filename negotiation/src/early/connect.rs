@@ -10,6 +10,7 @@ use crate::handshake::{
 };
 use crate::happy_eyeballs::HappyEyeballs;
 use crate::link::{Answered, EarlyLink, LinkConnector, establish, given_up};
+use crate::reached::reached;
 use crate::wire::CLAIM;
 use crate::{Agreement, Link, Runs, Settings, ZeroRtt};
 use bertha_core::{Base, BoxFuture, Buf, Connection, Describe, Error, Node, Picks, Runtime, resolve};
@@ -71,8 +72,9 @@ where
     D: Runs<S, Out: Connection<Data: Clone>>,
 {
     let (base, to) = to
-        .first(&datapath, settings.handshake_timeout, |addr, _| async {
-            Ok((datapath.connect(addr.clone()).await?, addr))
+        .first(&datapath, settings.handshake_timeout, |addr, limit| {
+            let datapath = &datapath;
+            async move { Ok((reached(datapath, addr.clone(), limit).await?, addr)) }
         })
         .await?;
     let nodes = stack.nodes();

@@ -3,6 +3,7 @@
 use super::{Link, establish};
 use crate::Settings;
 use crate::handshake::binding;
+use crate::reached::reached;
 use bertha_core::guarantee::Set;
 use bertha_core::{Addr, BoxFuture, Connected, Connector, Datapath, Error, Node, PeerLayers};
 use std::sync::Arc;
@@ -26,7 +27,8 @@ impl<D: Datapath> Connector<Link<D::Connection>> for LinkConnector<D> {
         Link<D::Connection>: 'a,
     {
         Box::pin(async move {
-            let base = self.datapath.connect(to).await?;
+            let limit = self.settings.handshake_timeout;
+            let base = reached(&self.datapath, to, limit).await?;
             // Of the whole stack, whose alternatives are picked, and of which this is a part.
             let settings = Settings { floor: Set::NONE, ..(*self.settings).clone() };
             let (connection, answer, session) = establish(base, &above, &Arc::new(settings)).await?;

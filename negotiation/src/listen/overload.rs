@@ -1,7 +1,7 @@
 //! The clients that a server gave up or refused because it had no room.
 
-use super::log_pause::LogPause;
 use bertha_core::Addr;
+use bertha_core::log_pause::LogPause;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;

@@ -7,7 +7,7 @@ use super::statistics::{ClientCount, IncomingStatistics};
 use crate::auth::HandshakeNonce;
 use crate::auth::{NonceByOffer, offer_hash, seed};
 use crate::connections::{Connections, Room};
-use crate::deadline::within;
+use crate::deadline::{NOT_READY, within};
 use crate::handshake::CurrentAgreement;
 use crate::handshake::{
     Accepted, Admission, AmplificationLimit, Decision, DecisionCache, EarlyData, Freshness, Requirements,
@@ -194,7 +194,7 @@ where
         let what = "the client connected and sent no offer";
         let mut parts = 1;
         let received = loop {
-            match within(base.base().runtime(), part, what, pin!(base.recv())).await {
+            match within(base.base().runtime(), part, || what, pin!(base.recv())).await {
                 Err(error) if error.kind() == ErrorKind::TimedOut && parts < PARTS => parts += 1,
                 received => break received,
             }
@@ -532,8 +532,7 @@ where
         let built = D::instantiate(&self.stack, link, Picks::new(&picks), context);
         let arrivals = || evictable.upgrade().map(|link| link.arrivals());
         let built = pin!(progress.observe(&runtime, arrivals, built));
-        let what = "a Chunnel did not get ready in time";
-        let built = within(&runtime, self.settings.handshake_timeout, what, built).await;
+        let built = within(&runtime, self.settings.handshake_timeout, || NOT_READY, built).await;
         let setup = setup.0.take();
         match built {
             Ok(connection) => {

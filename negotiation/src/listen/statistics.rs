@@ -1,7 +1,7 @@
 //! The clients of a server so far: accepted, refused, given up.
 
 use super::Overload;
-use super::log_pause::LogPause;
+use bertha_core::log_pause::LogPause;
 use bertha_core::statistics::{LayerStatistics, Value};
 use bertha_core::{Error, ErrorKind};
 use parking_lot::Mutex;

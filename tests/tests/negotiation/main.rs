@@ -40,6 +40,7 @@ mod floors;
 mod handshake_faults;
 mod impostors;
 mod keyed;
+mod late_datapath;
 mod lean;
 #[path = "../chunnels/lines.rs"]
 #[allow(dead_code, reason = "shared with other tests")]

@@ -4,13 +4,16 @@
 use crate::server::{self, alone};
 use bertha_core::{Error, ErrorKind};
 use bertha_queues::azure::AzureQueue;
-use bertha_queues::{Ordering, Service, Subscription};
+use bertha_queues::{Ordering as Order, Service, Subscription};
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, Sizes, Throttled, queue};
 use bertha_tests::servers::azure_queue;
 use bertha_tests::{ThrottlingProxy, service};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 struct Site {
     address: String,
@@ -20,11 +23,11 @@ struct Site {
 impl QueueSite for Site {
     type Service = AzureQueue;
 
-    fn orders(&self) -> &[Ordering] {
-        &[Ordering::None]
+    fn orders(&self) -> &[Order] {
+        &[Order::None]
     }
 
-    async fn service(&self, _: Ordering) -> AzureQueue {
+    async fn service(&self, _: Order) -> AzureQueue {
         azure_queue(&self.address).unwrap()
     }
 
@@ -106,3 +109,38 @@ async fn signatures_are_not_shown() {
         assert!(!text.contains("sig=") && !text.contains("c2lnbmVk"), "{text}");
     }
 }
+
+/// Servers close a connection that nobody uses, so a connection is not used again after a while.
+#[tokio::test]
+async fn a_connection_that_was_not_used_for_a_while_is_not_used_again() {
+    let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let queues =
+        azure_queue(&format!("http://{}/account?sv=1&sig=c2lnbmVk", server.local_addr().unwrap())).unwrap();
+    let connections = Arc::new(AtomicUsize::new(0));
+    let counted = connections.clone();
+    tokio::spawn(async move {
+        loop {
+            let (mut client, _) = server.accept().await.unwrap();
+            counted.fetch_add(1, Ordering::Relaxed);
+            tokio::spawn(async move {
+                let mut asked = Vec::new();
+                while client.read_buf(&mut asked).await.is_ok_and(|read| read > 0) {
+                    if asked.ends_with(b"\r\n\r\n") {
+                        asked.clear();
+                        client.write_all(NO_QUEUE).await.unwrap();
+                    }
+                }
+            });
+        }
+    });
+    let ask = async || assert_eq!(queues.publisher("orders").await.unwrap_err().kind(), ErrorKind::Invalid);
+    ask().await;
+    ask().await;
+    let before = connections.load(Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    ask().await;
+    assert_eq!(connections.load(Ordering::Relaxed), before + 1);
+}
+
+const NO_QUEUE: &[u8] =
+    b"HTTP/1.1 404 Not Found\r\nx-ms-error-code: QueueNotFound\r\nContent-Length: 0\r\n\r\n";

@@ -76,7 +76,8 @@ impl OverDatapath for Client<'_> {
         let mut length = usize::MAX;
         for _ in 0..perf.parallel.get() {
             let connecting = stack.connect(datapath.clone(), place.addr.clone());
-            let connection = connecting.settings(perf.site.settings()).await?;
+            let connecting = connecting.settings(perf.site.settings()).into_future();
+            let connection = perf.site.in_time(connecting).await?;
             let mut fits = message_length(&connection, perf.length)?;
             if perf.length.is_none() && !connection.base().properties().reliable {
                 fits = fitting(&connection, fits).await?;

@@ -76,7 +76,7 @@ impl OverDatapath for Server<'_> {
         let shown = stack.explain().to_string();
         exposure::warn_of_address(&place.addr);
         let mut incoming = stack.listen(datapath.clone(), place.addr).settings(settings).await?;
-        let _registration = site.register(text, &incoming.local_addr()).await?;
+        let _registration = site.register(text, &incoming.local_addr()).await;
         let listening =
             format!("listening on {} over {}: {shown}", incoming.local_addr(), site.transport().name());
         match json {

@@ -6,6 +6,7 @@ mod certificates;
 mod dpdk;
 mod drops;
 mod ending;
+mod late;
 mod noted;
 mod program;
 mod texts;

@@ -25,7 +25,7 @@ pub(super) struct Carriage {
     /// Length of a packet over UDP, in bytes; more than 1,400 are fragmented on most paths
     #[arg(long, value_name = "BYTES", default_value_t = 1352, value_parser = clap::value_parser!(u16).range(256..=60_000))]
     packet: u16,
-    /// Time after which a silent peer is given up, in seconds
+    /// Time after which a silent peer is given up, in seconds, also while connecting
     #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = positive_seconds)]
     timeout: Duration,
     /// How fast this end sends over udp and unix; each end chooses its own
@@ -97,7 +97,11 @@ pub(super) trait Task: Send {
 impl Carriage {
     pub(super) async fn carry(self, task: impl Task, encryption: Option<Encryption>) -> Result<(), Error> {
         let timeout = self.timeout;
-        let settings = Settings::default().idle_timeout(timeout);
+        let mut settings = Settings::default().idle_timeout(timeout);
+        // A receiver waits as long as usual for newcomers, which may be far away.
+        if !task.is_server() {
+            settings.handshake_timeout = timeout;
+        }
         // No packet exceeds a datagram of Unix sockets, and none is fragmented there.
         let packet = if self.datapath == Bottom::Unix { 60_000 } else { usize::from(self.packet) };
         // The datapath is the kernel's, or a DPDK port if the program is built so.

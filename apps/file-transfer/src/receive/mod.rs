@@ -1,5 +1,6 @@
 //! The receiver.
 
+mod own_file;
 mod partial;
 mod record;
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A file on its way, hashed as it is written.
 
+use super::own_file;
 use super::record::Record;
 use crate::blocking::blocking;
 use crate::digest::Digesting;
@@ -26,7 +27,7 @@ impl Partial {
     pub(super) async fn unfinished(name: &Name, directory: &Path) -> Result<Option<Self>, Error> {
         let path = name.unfinished(directory);
         let at = path.clone();
-        let opened = blocking(move || OpenOptions::new().read(true).append(true).open(at)).await;
+        let opened = blocking(move || own_file::open(OpenOptions::new().read(true).append(true), &at)).await;
         let file = match opened {
             Ok(file) => Arc::new(file),
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -66,7 +67,8 @@ impl Partial {
     pub(super) async fn create(name: &Name, directory: &Path) -> Result<Self, Error> {
         let path = name.unfinished(directory);
         let at = path.clone();
-        let created = blocking(move || File::create(at)).await.map_err(Error::file("creating", &path))?;
+        let created =
+            blocking(move || own_file::create(&at)).await.map_err(Error::file("creating", &path))?;
         Ok(Self { file: Arc::new(created), path, len: 0, digesting: Digesting::default() })
     }
 

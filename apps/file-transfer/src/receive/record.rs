@@ -1,8 +1,10 @@
 //! The record that a file was received.
 
+use super::own_file;
 use crate::blocking::blocking;
 use crate::{Digest, Error, Name};
 use std::fs::{self, Metadata};
+use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -39,7 +41,9 @@ impl Record {
         let path = name.record(directory);
         let text = format!("{} {}\n", self.version, self.digest);
         let at = path.clone();
-        blocking(move || fs::write(at, text)).await.map_err(Error::file("writing", &path))
+        blocking(move || own_file::create(&at)?.write_all(text.as_bytes()))
+            .await
+            .map_err(Error::file("writing", &path))
     }
 
     /// Removes the record of the file with this name.

@@ -2,7 +2,9 @@
 
 use crate::program::{Scene, program, sending};
 use std::io::Read;
-use std::process::Command;
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 fn signal(process: u32, signal: &str) {
     let sent = Command::new("kill").args(["-s", signal, &process.to_string()]).status().unwrap();
@@ -39,6 +41,27 @@ fn a_signal_ends_a_receiver_in_order_and_a_sender_before_its_work_is_done() {
         log.read_to_string(&mut said).unwrap();
         assert!(said.contains("file-transfer: ") && said.contains("interrupted by a signal"), "{said}");
     }
+}
+
+/// A receiver that says nothing is given up after the time that was asked for: before a sender that began earlier, and has more time.
+#[test]
+fn the_time_for_a_silent_receiver_holds_while_connecting() {
+    let scene = Scene::new();
+    let path = scene.file("file", 10, 1);
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let addr = silent.local_addr().unwrap().to_string();
+    let send = |timeout: &str| {
+        let options = ["--datapath", "tcp", "--persistence", "0", "--timeout", timeout];
+        let mut sender = program();
+        sender.arg("send").arg(&path).args(["--to", &addr]).args(options);
+        sender.stderr(Stdio::null()).spawn().unwrap()
+    };
+    let mut patient = send("600");
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(send("0.3").wait().unwrap().code(), Some(1));
+    assert!(patient.try_wait().unwrap().is_none(), "the time-out is not the one that was asked for");
+    patient.kill().unwrap();
+    patient.wait().unwrap();
 }
 
 #[test]

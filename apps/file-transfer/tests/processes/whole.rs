@@ -40,6 +40,23 @@ fn over_unix_sockets() {
     transfer(3_000_001, &addr, &["--datapath", "unix"]);
 }
 
+/// Another user has put a link to a file of the receiver's user where the part of the file would be.
+#[test]
+fn a_link_in_the_place_of_a_part_is_not_followed() {
+    let scene = Scene::new();
+    let path = scene.file("file", 3_000, 1);
+    let other = scene.here.join("other");
+    std::fs::write(&other, "a file of the receiver's user").unwrap();
+    std::os::unix::fs::symlink(&other, scene.unfinished("file")).unwrap();
+    let receiver = scene.receiver("127.0.0.1:0", &[]);
+    let told = failure(&sending(program(), &path, &receiver.addr, &["--persistence", "0"]).output().unwrap());
+    assert_eq!(std::fs::read(&other).unwrap(), b"a file of the receiver's user", "{told}");
+    assert!(!scene.received("file").exists());
+    // Without the link the file arrives.
+    std::fs::remove_file(scene.unfinished("file")).unwrap();
+    success(&sending(program(), &path, &receiver.addr, &[]).output().unwrap());
+}
+
 #[test]
 fn several_at_once() {
     let scene = Scene::new();

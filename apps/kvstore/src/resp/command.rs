@@ -5,7 +5,7 @@ mod login;
 mod set;
 
 use super::Operation;
-use super::wire::{CommandArguments, number};
+use super::wire::{CommandArguments, NO_MEMORY, number};
 use crate::{Key, MAX_KEY};
 use std::time::Duration;
 
@@ -149,16 +149,16 @@ fn parse(arguments: &CommandArguments<'_>) -> Result<Command, String> {
         b"EXPIRE" => expire(arguments)?,
         b"TTL" => Command::One(Operation::TimeLeft(only_key("ttl", arguments)?)),
         b"PING" => match arguments.len() {
-            1 | 2 => Command::Ping(arguments.get(1).map(<[u8]>::to_vec)),
+            1 | 2 => Command::Ping(arguments.get(1).map(copied).transpose()?),
             _ => return Err(wrong_number("ping")),
         },
         b"ECHO" => match (arguments.get(1), arguments.len()) {
-            (Some(word), 2) => Command::Echo(word.to_vec()),
+            (Some(word), 2) => Command::Echo(copied(word)?),
             _ => return Err(wrong_number("echo")),
         },
         b"HELLO" => login::hello(arguments).unwrap_or_else(Command::BadLogin),
         b"AUTH" => login::auth(arguments).unwrap_or_else(Command::BadLogin),
-        b"INFO" => Command::Info(arguments.from(1).map(<[u8]>::to_vec).collect()),
+        b"INFO" => Command::Info(arguments.from(1).map(copied).collect::<Result<_, _>>()?),
         b"QUIT" => Command::Quit,
         b"SELECT" => match (arguments.get(1), arguments.len()) {
             (Some(b"0"), 2) => Command::Noted,
@@ -174,7 +174,7 @@ fn parse(arguments: &CommandArguments<'_>) -> Result<Command, String> {
         },
         b"CONFIG" => match arguments.get(1) {
             Some(word) if is(word, "GET") && arguments.len() > 2 => {
-                Command::Settings(arguments.from(2).map(<[u8]>::to_vec).collect())
+                Command::Settings(arguments.from(2).map(copied).collect::<Result<_, _>>()?)
             }
             Some(word) if is(word, "GET") => return Err(wrong_number("config|get")),
             Some(word) => return Err(unknown_part("CONFIG", word)),
@@ -214,6 +214,14 @@ fn key(name: &[u8]) -> Result<Key, String> {
         return Err(format!("ERR {}", crate::Reason::KeyTooLong));
     }
     Ok(Key::from(name))
+}
+
+/// Returns a copy of an argument, unless there is no memory for it.
+fn copied(argument: &[u8]) -> Result<Vec<u8>, String> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(argument.len()).map_err(|_| NO_MEMORY)?;
+    copy.extend_from_slice(argument);
+    Ok(copy)
 }
 
 fn is(word: &[u8], other: &str) -> bool {

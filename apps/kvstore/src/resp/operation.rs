@@ -144,7 +144,7 @@ impl Outcome {
     pub(super) fn write(&self, version: Version, replies: &mut Replies) {
         match self {
             Self::Done => replies.simple("OK"),
-            Self::Value(value) => replies.bulk(value),
+            Self::Value(value) => replies.bulk_or_error(value),
             Self::Nothing => replies.null(version),
             Self::Number(number) => replies.integer(*number),
             Self::Refused(reason) => replies.error(reason),

@@ -28,6 +28,32 @@ fn the_same_large_value_65535_times_is_refused_and_nothing_is_lost() {
     assert_eq!(client.line(), "+PONG");
 }
 
+/// The system gives no more memory long before the store has what it may have.
+#[test]
+fn a_value_for_which_there_is_no_memory_is_refused_and_the_store_goes_on() {
+    let program = Program::start("ulimit -v 1000000;", &["--shards", "2"]);
+    let mut client = program.client();
+    let value = vec![b'x'; 16 * MIB];
+    assert_eq!(client.ask(&[b"SET", b"small", b"1"]), "+OK");
+    let mut refused = 0;
+    for number in 0..64 {
+        match client.ask(&[b"SET", format!("{number}").as_bytes(), &value]).as_str() {
+            "+OK" => {}
+            refusal => {
+                assert!(refusal.starts_with("-OOM the system has no memory"), "{refusal}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 4, "{refused}");
+    assert_eq!(client.ask(&[b"INCR", b"small"]), ":2");
+    let mut other = program.client();
+    assert_eq!(other.ask(&[b"DEL", b"0", b"1", b"2", b"3"]), ":4");
+    assert_eq!(other.ask(&[b"SET", b"0", &value]), "+OK");
+    other.write(b"GET 0\r\n");
+    assert!(other.bulk().unwrap() == value);
+}
+
 #[test]
 fn values_of_all_lengths_around_the_bounds_come_back() {
     let store = Store::start(2);

@@ -38,6 +38,25 @@ fn a_store_that_was_killed_starts_again() {
     assert_eq!(std::fs::read(&path).unwrap(), b"a file of somebody else");
 }
 
+/// Links at the path of the socket: to a socket that a store has left behind, to a file, and to nothing.
+#[test]
+fn a_link_at_the_path_of_the_socket_is_neither_followed_nor_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, left, file, nothing] =
+        ["store.sock", "left.sock", "file", "nothing"].map(|name| folder.path().join(name));
+    Program::start("", &["--resp", &format!("unix:{}", left.display())]).kill();
+    std::fs::write(&file, "a file of another user").unwrap();
+    for target in [&left, &file, &nothing] {
+        std::os::unix::fs::symlink(target, &path).unwrap();
+        let (status, log) = fails(&["--resp", &format!("unix:{}", path.display())]);
+        assert!(!status.success() && log.contains("store.sock"), "{log}");
+        assert_eq!(&std::fs::read_link(&path).unwrap(), target);
+        std::fs::remove_file(&path).unwrap();
+    }
+    assert!(std::fs::symlink_metadata(&left).is_ok() && !nothing.exists());
+    assert_eq!(std::fs::read(&file).unwrap(), b"a file of another user");
+}
+
 #[test]
 fn an_address_may_have_the_name_of_a_zone() {
     let program = Program::start("", &["--resp", "[::1%lo]:0"]);

@@ -31,7 +31,12 @@ impl Member {
                 (Admission::Adopts(self.adopted(&record).ok()?), record)
             }
             // A participant that is inside corrects the record.
-            Recorded::Malformed(_) | Recorded::Absent if !view.participants.is_empty() => return None,
+            Recorded::Malformed(reason) if !view.participants.is_empty() => {
+                return self.ask_for_correction(view, reason);
+            }
+            Recorded::Absent if !view.participants.is_empty() => {
+                return self.ask_for_correction(view, "it is gone");
+            }
             _ => self.begin(view)?,
         };
         let applies = matches!(entry, Admission::Applies(_));
@@ -50,6 +55,21 @@ impl Member {
         } else {
             transaction
         })
+    }
+
+    /// Changes something that has no meaning without a record, so that the participants learn of a change that its writer did not
+    /// announce. At most once between two ticks.
+    fn ask_for_correction(&mut self, view: &View, reason: &str) -> Option<Transaction> {
+        if std::mem::replace(&mut self.restored, true) {
+            return None;
+        }
+        tracing::warn!(
+            target: "bertha::negotiation",
+            key = RECORD,
+            reason,
+            "the record of a group can't be read; its participants are asked to write it again, which they do unless all have gone"
+        );
+        Some(Transaction::new().expect(RECORD, view.record_version).delete(UPGRADE))
     }
 
     fn was_in(&self, life: u64) -> bool {

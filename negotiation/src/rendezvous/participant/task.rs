@@ -3,14 +3,18 @@
 use crate::rendezvous::member::{Event, Member, Request};
 use crate::rendezvous::settings::RendezvousSettings;
 use crate::rendezvous::store::{Name, Outcome, RendezvousStore, Revision, Watch};
+use bertha_core::log_pause::LogPause;
 use bertha_core::{BoxFuture, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
+
+/// Pause between two lines of the log about a store that fails.
+const TOLD: Duration = Duration::from_secs(30);
 
 /// A command of the endpoint to its participant.
 #[derive(Debug)]
@@ -36,11 +40,28 @@ pub(super) struct Task<S: RendezvousStore, R> {
     request: Option<BoxFuture<'static, Answer>>,
     change: BoxFuture<'static, (Change, Option<S::Watch>)>,
     tick: BoxFuture<'static, ()>,
+    /// The failures of the store in a row, if its last answer was none.
+    failing: Option<Failing>,
+}
+
+/// Failures of the store in a row.
+struct Failing {
+    since: Instant,
+    pause: LogPause,
 }
 
 enum Answer {
     Outcome(Result<Outcome, Error>),
     Renewed(Result<Option<Revision>, Error>),
+}
+
+impl Answer {
+    fn failure(&self) -> Option<&Error> {
+        match self {
+            Self::Outcome(outcome) => outcome.as_ref().err(),
+            Self::Renewed(renewed) => renewed.as_ref().err(),
+        }
+    }
 }
 
 enum Change {
@@ -91,6 +112,7 @@ impl<S: RendezvousStore, R: Runtime> Task<S, R> {
             request: None,
             change,
             tick,
+            failing: None,
         }
     }
 
@@ -106,6 +128,7 @@ impl<S: RendezvousStore, R: Runtime> Task<S, R> {
             match poll_fn(|cx| self.poll(cx)).await {
                 Input::Answered(answer) => {
                     self.request = None;
+                    self.tell(answer.failure());
                     match answer {
                         Answer::Outcome(outcome) => self.member.handle_outcome(outcome),
                         Answer::Renewed(renewed) => self.member.handle_renewed(renewed),
@@ -125,6 +148,30 @@ impl<S: RendezvousStore, R: Runtime> Task<S, R> {
             if self.events.send(event).await.is_err() {
                 return;
             }
+        }
+    }
+
+    /// Tells the log that the store fails, once in a while, and that it answers again.
+    fn tell(&mut self, failure: Option<&Error>) {
+        let Some(error) = failure else {
+            if let Some(Failing { since, .. }) = self.failing.take() {
+                let seconds = self.runtime.now().saturating_duration_since(since).as_secs();
+                tracing::info!(target: "bertha::negotiation", name = %self.name, seconds, "the store of a group answers again");
+            }
+            return;
+        };
+        let now = self.runtime.now();
+        let failing = self.failing.get_or_insert_with(|| Failing { since: now, pause: LogPause::new(TOLD) });
+        if failing.pause.is_over(Some(now)) {
+            let seconds = now.saturating_duration_since(failing.since).as_secs();
+            tracing::warn!(
+                target: "bertha::negotiation",
+                name = %self.name,
+                store = self.store.address(),
+                seconds,
+                %error,
+                "the store of a group fails: its stack stays, and nobody can join or change it; it is tried again"
+            );
         }
     }
 

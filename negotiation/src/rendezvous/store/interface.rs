@@ -57,6 +57,11 @@ pub trait RendezvousStore: Send + Sync + 'static {
 
     /// Returns the names of connections that have entries, in any order, at most `limit` names.
     fn names(&self, limit: usize) -> impl Future<Output = Result<Vec<Name>, Error>> + Send;
+
+    /// Returns the address of the store, without secrets, for the log. The default returns `None`.
+    fn address(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Shares a store among several participants of a process: they need only one connection to its server.
@@ -90,6 +95,10 @@ impl<S: RendezvousStore> RendezvousStore for Arc<S> {
 
     fn names(&self, limit: usize) -> impl Future<Output = Result<Vec<Name>, Error>> + Send {
         S::names(self, limit)
+    }
+
+    fn address(&self) -> Option<String> {
+        S::address(self)
     }
 }
 

@@ -49,7 +49,7 @@ async fn echo(made: &Made, directory: &Path, registers: bool) -> Addr {
     let mut incoming = optimised!(server(made), directory.clone()).listen(Tcp::new(), on).await.unwrap();
     let addr = incoming.local_addr();
     if registers {
-        std::mem::forget(directory.register("echo", std::slice::from_ref(&addr)).await.unwrap());
+        std::mem::forget(directory.try_register("echo", std::slice::from_ref(&addr)).await.unwrap());
     }
     tokio::spawn(async move {
         while let Some(connection) = incoming.next().await {

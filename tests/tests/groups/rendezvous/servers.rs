@@ -7,6 +7,8 @@ use bertha_datapath_kernel::TokioRuntime;
 #[cfg(feature = "etcd")]
 use bertha_negotiation::rendezvous::EtcdStore;
 #[cfg(feature = "redis")]
+use bertha_negotiation::rendezvous::InForce;
+#[cfg(feature = "redis")]
 use bertha_negotiation::rendezvous::RedisStore;
 use bertha_negotiation::rendezvous::{Event, RendezvousStore};
 use futures_util::future::join;
@@ -174,6 +176,25 @@ async fn redis_is_killed_and_comes_back_empty() {
     let Some(mut server) = redis() else { return };
     let store = redis_at(server.port);
     survives_its_server(&mut server, store).await;
+}
+
+/// Another program changes the record, and announces nothing: the participants learn of it by the next newcomer.
+#[cfg(feature = "redis")]
+#[tokio::test]
+async fn a_record_that_another_program_has_spoilt_is_put_right_for_a_newcomer() {
+    use crate::stores::foreign_hands::command;
+    let Some(url) = bertha_tests::service("BERTHA_REDIS") else { return };
+    for spoil in [&["HSET", "drecord", "spoilt"][..], &["HDEL", "vrecord"]] {
+        let scene = Scene::new(RedisStore::new(&url).unwrap(), TokioRuntime);
+        let mut first = scene.join(&xy()).await;
+        let key = format!("bertha:rendezvous:{{{}}}", scene.name);
+        command(&url, &[&spoil[..1], &[&key], &spoil[1..]].concat());
+        let second = scene.join(&xy()).await;
+        assert_eq!(first.active, InForce { own_id: first.active.own_id, ..second.active.clone() });
+        first.knows_of(2).await;
+        second.participant.leave().await.unwrap();
+        first.participant.leave().await.unwrap();
+    }
 }
 
 #[cfg(feature = "redis")]

@@ -1,5 +1,7 @@
 //! The conformance suite over every rendezvous store.
 
+#[cfg(feature = "redis")]
+pub(crate) mod foreign_hands;
 mod memory;
 mod secured;
 mod servers;

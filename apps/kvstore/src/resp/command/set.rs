@@ -2,8 +2,9 @@
 
 use super::{NO_INTEGER, is, key, wrong_number};
 use crate::Lifetime;
-use crate::resp::wire::{CommandArguments, number};
+use crate::resp::wire::{CommandArguments, NO_MEMORY, number};
 use crate::resp::{Condition, Operation};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Milliseconds of the unit of `EX`.
@@ -43,10 +44,25 @@ pub(super) fn parse(arguments: &CommandArguments<'_>) -> Result<Operation, Strin
     let lifetime = time.map(|(count, unit)| lifetime(count, unit)).transpose()?;
     Ok(Operation::Set {
         key: key(name)?,
-        value: value.into(),
+        value: shared(value)?,
         lifetime: lifetime.unwrap_or(Lifetime::Unlimited),
         condition: condition.unwrap_or_default(),
     })
+}
+
+/// Values of this length and more are tried out before they are allocated, in bytes: a smaller value is a part of memory that the
+/// allocator has mostly got from the system already.
+const TRIED: usize = 64 << 10;
+
+/// Returns the value for the store.
+///
+/// The memory of an `Arc` can't be asked for without the end of the process if there is none. So as much is asked for before, in a
+/// way that can fail, and given back. Another thread may take it in between.
+fn shared(value: &[u8]) -> Result<Arc<[u8]>, String> {
+    if value.len() >= TRIED {
+        Vec::<u8>::new().try_reserve_exact(value.len() + TRIED).map_err(|_| NO_MEMORY)?;
+    }
+    Ok(value.into())
 }
 
 /// Returns a lifetime of `count` units of some milliseconds.

@@ -15,7 +15,7 @@ impl Session<'_> {
         let replies = &mut self.replies;
         match command {
             Command::Ping(None) => replies.simple("PONG"),
-            Command::Ping(Some(word)) | Command::Echo(word) => replies.bulk(&word),
+            Command::Ping(Some(word)) | Command::Echo(word) => replies.bulk_or_error(&word),
             Command::Hello(wanted) => self.hello(wanted),
             Command::Info(sections) => {
                 replies.bulk(info::text(&sections, &self.shared.counters).as_bytes());

@@ -4,6 +4,7 @@ use super::{BURST, Session, Step};
 use crate::resp::Outcome;
 use crate::resp::clients::Ending;
 use crate::resp::format::Frame;
+use crate::resp::wire::NO_MEMORY;
 use bertha::prelude::*;
 use bertha::{Error, ErrorKind};
 use std::future::poll_fn;
@@ -12,6 +13,9 @@ use std::task::Poll;
 
 /// Replies go out at the latest when there are so many bytes of them, however much is left of a command.
 const PIECE: usize = 256 << 10;
+
+/// The bytes around a value, at most.
+const LINE: usize = 32;
 
 /// The longest reply in bytes of values, as long as Redis's longest value.
 const LONGEST_REPLY: usize = 512 << 20;
@@ -153,10 +157,17 @@ impl Session<'_> {
         connection: &impl Connection<Data = Frame>,
     ) -> Result<(), Error> {
         match outcome {
+            Outcome::Value(value) if value.len() > PIECE && !self.replies.make_room(PIECE + LINE) => {
+                self.replies.error(NO_MEMORY);
+            }
             Outcome::Value(value) if value.len() > PIECE => {
                 self.in_pieces = value.len();
                 self.replies.begin_bulk(value.len());
                 for piece in value.chunks(PIECE) {
+                    if !self.replies.make_room(piece.len() + LINE) {
+                        // The value has begun, so an error would be taken for a part of it.
+                        return Err(Error::new(ErrorKind::Exhausted, "no memory for the rest of a reply"));
+                    }
                     self.replies.part(piece);
                     self.send_piece(connection).await?;
                 }

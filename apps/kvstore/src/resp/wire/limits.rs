@@ -23,3 +23,6 @@ impl Limits {
     pub(in crate::resp) const STRANGERS: Self =
         Self { arguments: 10, argument: 16 << 10, whose: "unauthenticated" };
 }
+
+/// The refusal of a command for which the system has no memory.
+pub(in crate::resp) const NO_MEMORY: &str = "OOM the system has no memory for this command";

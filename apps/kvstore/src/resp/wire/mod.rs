@@ -5,8 +5,10 @@ mod inline;
 mod limits;
 mod replies;
 mod scan;
+mod skip;
 
 pub use arguments::CommandArguments;
-pub(super) use limits::Limits;
+pub(super) use limits::{Limits, NO_MEMORY};
 pub use replies::{Replies, Version};
 pub(super) use scan::{Found, Scan, number};
+pub(super) use skip::Skip;

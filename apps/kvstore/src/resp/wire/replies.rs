@@ -1,5 +1,6 @@
 //! Replies as bytes.
 
+use super::limits::NO_MEMORY;
 use std::io::Write;
 
 /// The version of the protocol that a client speaks.
@@ -44,6 +45,19 @@ impl Replies {
     /// A number.
     pub fn integer(&mut self, number: i64) {
         self.number(b':', number);
+    }
+
+    /// Any bytes, or an error if there is no memory for them.
+    pub fn bulk_or_error(&mut self, bytes: &[u8]) {
+        match self.bytes.try_reserve(bytes.len() + 16) {
+            Ok(()) => self.bulk(bytes),
+            Err(_) => self.error(NO_MEMORY),
+        }
+    }
+
+    /// Makes room for so many bytes. Returns false if there is no memory for them.
+    pub(in crate::resp) fn make_room(&mut self, bytes: usize) -> bool {
+        self.bytes.try_reserve(bytes).is_ok()
     }
 
     /// Any bytes.

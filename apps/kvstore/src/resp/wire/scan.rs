@@ -1,7 +1,7 @@
 //! Finding the end of a command.
 
 use super::inline::Words;
-use super::{CommandArguments, Limits};
+use super::{CommandArguments, Limits, Skip};
 use std::ops::Range;
 
 /// The longest command in bytes.
@@ -63,6 +63,19 @@ impl Scan {
     /// The memory that the places of arguments take, in bytes.
     pub(in crate::resp) fn memory(&self) -> usize {
         self.places.capacity() * size_of::<Range<usize>>()
+    }
+
+    /// Gives up a command of which `begun` has arrived, and returns what is left to come of it. `None` if too little of it is known.
+    pub(in crate::resp) fn skip(&mut self, begun: &[u8]) -> Option<Skip> {
+        let (at, left, length) = (self.at, self.left.filter(|_| !self.is_inline)?, self.length);
+        (self.at, self.left, self.length) = (0, None, None);
+        self.release();
+        Some(match length {
+            Some(length) => {
+                Skip::new((at + length + 2).saturating_sub(begun.len()), left.saturating_sub(1), b"")
+            }
+            None => Skip::new(0, left, begun.get(at..).unwrap_or_default()),
+        })
     }
 
     /// Looks for the end of the command at the front of `bytes`, which begin with those of the calls before that found a part.

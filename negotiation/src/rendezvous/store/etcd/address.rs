@@ -19,6 +19,11 @@ pub(super) struct Address {
 }
 
 impl Address {
+    /// Returns the servers of the cluster.
+    pub(super) fn endpoints(&self) -> String {
+        self.endpoints.join(",")
+    }
+
     pub(super) fn new(url: Url<'_>) -> Result<Self, Error> {
         let Url { scheme, hosts, path, options } = url;
         let is_tls = scheme == "etcds";

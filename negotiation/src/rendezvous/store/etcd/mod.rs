@@ -227,6 +227,10 @@ impl RendezvousStore for EtcdStore {
         }
         Ok(names)
     }
+
+    fn address(&self) -> Option<String> {
+        Some(self.address.endpoints())
+    }
 }
 
 /// Returns the first key behind all keys that start with `prefix`, which ends with a slash.

@@ -22,7 +22,7 @@ use super::name::Name;
 use super::options::StoreOptions;
 use super::transaction::{Entry, Outcome, Revision, Snapshot, Transaction, Write};
 use super::url::Url;
-use bertha_core::Error;
+use bertha_core::{Error, ErrorKind};
 use channels::{Channels, Subscription};
 use failure::{failure, malformed};
 use redis::aio::MultiplexedConnection;
@@ -103,14 +103,18 @@ impl RedisStore {
         Ok(Self { client, server: Mutex::new(None), script: Script::new(include_str!("transact.lua")) })
     }
 
-    async fn run(&self, call: &ScriptInvocation<'_>) -> Result<(bool, Revision, Vec<Vec<u8>>), Error> {
+    async fn run(
+        &self,
+        name: &Name,
+        call: &ScriptInvocation<'_>,
+    ) -> Result<(bool, Revision, Vec<Vec<u8>>), Error> {
         let mut server = self.server().await?;
         server.silence.on_request();
         let answer: Result<(u8, u64, Vec<Vec<u8>>), _> = call.invoke_async(&mut server.connection).await;
         server.silence.on_answer();
         match answer {
             Ok((applied, revision, entries)) => Ok((applied == 1, Revision(revision), entries)),
-            Err(error) => Err(self.lost(&server, error).await),
+            Err(error) => Err(unless_foreign(self.lost(&server, error).await, name)),
         }
     }
 
@@ -158,6 +162,15 @@ fn key(name: &Name) -> String {
     format!("{PREFIX}{name}}}")
 }
 
+/// Adds the remedy to the error of a key that holds something which no participant has written, and which the script leaves alone.
+fn unless_foreign(error: Error, name: &Name) -> Error {
+    if error.kind() != ErrorKind::Malformed {
+        return error;
+    }
+    let what = format!("{}; delete {}, and the participants make it again", error.context(), key(name));
+    Error::new(error.kind(), what).at("RedisStore").because(error)
+}
+
 fn channel(name: &Name) -> String {
     format!("{PREFIX}{name}}}:changes")
 }
@@ -183,14 +196,14 @@ impl RendezvousStore for RedisStore {
                 }
             }
         }
-        let (applied, revision, fields) = self.run(&call).await?;
+        let (applied, revision, fields) = self.run(name, &call).await?;
         Ok(Outcome { applied, snapshot: Snapshot { revision, entries: entries(fields)? } })
     }
 
     async fn renew(&self, name: &Name, key: &str, ttl: Duration) -> Result<Option<Revision>, Error> {
         let mut call = self.call(name);
         call.arg(0).arg("renew").arg(key).arg(ttl.as_millis().max(1).to_string());
-        let (renewed, revision, _) = self.run(&call).await?;
+        let (renewed, revision, _) = self.run(name, &call).await?;
         Ok(renewed.then_some(revision))
     }
 
@@ -231,6 +244,9 @@ impl RendezvousStore for RedisStore {
             }
             cursor = next;
         }
+    }
+    fn address(&self) -> Option<String> {
+        Some(self.client.get_connection_info().addr().to_string())
     }
 }
 
