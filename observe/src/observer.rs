@@ -48,7 +48,7 @@ impl Observer {
     /// Works as [`observe`], in another folder, which belongs to this user alone.
     ///
     /// # Errors
-    /// As [`observe`].
+    /// Errors of [`observe`].
     pub fn at(folder: &Path, program: &str) -> Result<Self, Error> {
         place::prepare(folder)?;
         let path = place::socket(folder, program);

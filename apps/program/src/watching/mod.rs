@@ -70,7 +70,7 @@ impl Watched {
     /// Adds a counter with a series for each value of `label`.
     ///
     /// # Errors
-    /// As [`counter`](Self::counter).
+    /// Errors of [`counter`](Self::counter).
     pub fn counters(
         &self,
         name: &str,
@@ -84,7 +84,7 @@ impl Watched {
     /// Adds a number of the program that may rise and fall.
     ///
     /// # Errors
-    /// As [`counter`](Self::counter).
+    /// Errors of [`counter`](Self::counter).
     pub fn gauge(
         &self,
         name: &str,
