@@ -43,6 +43,7 @@ pub(crate) fn run(options: &Options) -> Result<Report, Error> {
     echo::instructions(&mut counted, 2_000)?;
     overhead::instructions(&mut counted, 2_000, effort.pick(&overhead::DEPTHS, &[0, 16]))?;
     overhead::stranger(&mut counted, 2_000)?;
+    overhead::qlog(&mut counted, 1_000)?;
     passes::instructions(&mut counted, 2_000, &[overhead::Path::Memory])?;
     let counts = counted.rows().iter().filter(|row| row.unit == "instructions" && row.budget.is_none());
     let counts: BTreeMap<_, _> = counts.filter_map(|row| Some((row.name.clone(), row.value?))).collect();

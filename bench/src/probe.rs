@@ -21,6 +21,7 @@ pub(crate) fn run(name: &str, iterations: u64) -> Result<(), Error> {
         "connect" => connect::probe(probe, iterations),
         "echo" => echo::probe(probe, iterations),
         "kv" => kv::probe(probe, iterations),
+        "qlog" => overhead::qlog_probe(probe, iterations),
         #[cfg(feature = "rpc")]
         "http" => crate::http::probe(probe, iterations),
         #[cfg(feature = "rpc")]

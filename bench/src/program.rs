@@ -61,7 +61,7 @@ pub(crate) enum Program {
     /// The thesis's figures of congestion control, and how flows use and share a link, in a simulation
     Congestion(congestion::Options),
     /// Congestion windows over time on the thesis's links, in a simulation
-    Windows,
+    Windows(windows::Options),
     /// The counted rows of overhead, kv, passes and echo alone, against the stored counts; for CI
     Instructions(instructions::Options),
 }
@@ -120,7 +120,7 @@ impl Program {
             Self::Flood => flood::run(effort),
             Self::Idle => idle::run(effort),
             Self::Congestion(options) => congestion::run(&options, effort),
-            Self::Windows => windows::run(effort),
+            Self::Windows(options) => windows::run(&options, effort),
             Self::Instructions(options) => instructions::run(&options),
         }
     }

@@ -47,6 +47,11 @@ impl RttEstimator {
         self.averages.map(|averages| averages.smoothed)
     }
 
+    /// Returns the mean variation of the round-trip time, or `None` before the first sample.
+    pub fn variation(&self) -> Option<Duration> {
+        self.averages.map(|averages| averages.variation)
+    }
+
     /// Returns the time after which a reply is overdue: the smoothed round trip and four variations, at least
     /// `min`, beyond it. `None` before the first sample: both RFCs then have a value of their own.
     pub fn timeout(&self, min: Duration) -> Option<Duration> {
@@ -69,6 +74,7 @@ mod tests {
         // The variation is (3 * 4 + |8 - 16|) / 4 = 5, the smoothed time (7 * 8 + 16) / 8 = 9.
         rtt.sample(16 * MS);
         assert_eq!((rtt.smoothed(), rtt.timeout(MS)), (Some(9 * MS), Some(29 * MS)));
+        assert_eq!(rtt.variation(), Some(5 * MS));
     }
 
     #[test]

@@ -24,13 +24,14 @@
 //! | `quic` | `Quic` | runs over QUIC: reliable, ordered, encrypted, authenticated by certificates |
 //! | `tls` | `Tls` | runs over TLS 1.3 above any reliable and ordered connection: encrypted, authenticated by certificates or raw public keys |
 //! | `noise` | `Noise` | encrypts and authenticates messages, with a key that both ends share or with static keys of the ends |
+//! | `qlog` | | no Chunnel: a qlog of each connection of [`Reliable`] |
 //! | `quinn` | | no Chunnel: the [congestion controls](congestion) for connections of the crate `quinn` |
 //! | `fault` | `Fault` | loses, duplicates, delays and reorders messages, from a seed |
 //!
 //! Over a datagram datapath, `make_stack!(Ordered::new(), Fragment::new(), Reliable::new())` has the guarantees of TCP, with messages
 //! instead of a stream.
 //!
-//! All features but `bincode`, `codec`, `compress`, `quic`, `quinn`, `noise`, `tls` and `fault` are on by default.
+//! All features but `bincode`, `codec`, `compress`, `qlog`, `quic`, `quinn`, `noise`, `tls` and `fault` are on by default.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]

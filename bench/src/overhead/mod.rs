@@ -5,6 +5,7 @@ mod bare;
 mod calls;
 mod ends;
 mod following;
+mod qlog;
 mod rows;
 mod stacks;
 mod stranger;
@@ -12,6 +13,7 @@ mod stranger;
 pub(crate) use calls::{BURST, Repeat, repeat};
 pub(crate) use ends::{Memory, in_memory, over_negotiated_udp};
 pub(crate) use following::Following;
+pub(crate) use qlog::{instructions as qlog, probe as qlog_probe};
 pub(crate) use rows::{instructions, run};
 pub(crate) use stranger::instructions as stranger;
 

@@ -1,6 +1,6 @@
 //! The rows of layers that do nothing.
 
-use super::{Call, Case, DEPTHS, Layer, Path, Repeat, stranger};
+use super::{Call, Case, DEPTHS, Layer, Path, Repeat, qlog, stranger};
 use crate::Error;
 use crate::compile_time::{Program, client};
 use crate::harness::{Counter, Effort, alternate};
@@ -33,6 +33,7 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     allocations(&mut report, effort.pick(10_000, 1_000))?;
     instructions(&mut report, effort.pick(20_000, 2_000), effort.pick(&DEPTHS, &[0, 16]))?;
     stranger::instructions(&mut report, effort.pick(20_000, 2_000))?;
+    qlog::instructions(&mut report, effort.pick(5_000, 1_000))?;
     throughput(&mut report, effort)?;
     if effort == Effort::Full {
         compile_time(&mut report)?;

@@ -193,7 +193,7 @@ mod tests {
 
         let mut sequence = Sequence::new("Ordered", 1, OrderLimits { capacity: 9, skip_after: Some(2) });
         insert(&mut sequence, 0, 1, Some(1)).unwrap();
-        assert_eq!(drain(&mut sequence), []);
+        assert_eq!(drain(&mut sequence), [0_i32; 0]);
         insert(&mut sequence, 0, 3, Some(3)).unwrap();
         assert_eq!(drain(&mut sequence), [1]);
         insert(&mut sequence, 0, 0, Some(0)).unwrap();

@@ -1,6 +1,8 @@
 //! The Chunnel itself.
 
 use super::ReliableConnection;
+#[cfg(feature = "qlog")]
+use super::qlog::Qlog;
 use super::settings::ReliableSettings;
 use super::wire::Check;
 use crate::congestion::{Algorithm, Bbr};
@@ -74,6 +76,16 @@ impl Reliable {
         self.settings.idle = timeout.clamp(Duration::from_millis(100), FOREVER);
         self
     }
+
+    /// Writes a qlog of each connection: packets, losses, window and round-trip times, for tools that draw them. Off unless chosen.
+    ///
+    /// An end that was made without negotiation calls itself a client.
+    #[cfg(feature = "qlog")]
+    #[must_use]
+    pub fn qlog(mut self, qlog: Qlog) -> Self {
+        self.settings.qlog = Some(qlog);
+        self
+    }
 }
 
 /// Longer than any connection, and short enough that no time is out of range.
@@ -95,9 +107,12 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Reliable {
     ) -> Result<Self::Connection, Error> {
         let is_checked_below = context.guaranteed_below().includes(Set::of::<IntegrityChecked>());
         let check = if is_checked_below { Check::Below } else { Check::Crc };
+        let settings = self.settings.clone();
+        #[cfg(feature = "qlog")]
+        let settings = settings.seen_as(context.role());
         let connection = ReliableConnection::new(
             inner,
-            self.settings,
+            settings,
             &*self.congestion,
             check,
             ["damaged", "repeated", "after the end", "not sent by this machine"]

@@ -45,12 +45,15 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
         base.reserve(OVERHEAD);
         let max = inner.mtu().saturating_sub(below);
         let settings = ReliableSettings { ecn: settings.ecn && base.set_ecn(true), ..settings };
-        let marks_before = settings.ecn.then(|| base.marks());
+        let has_marks = settings.ecn;
+        let marks_before = has_marks.then(|| base.marks());
         let control = |packet| {
             let local = base.local_addr();
             let peer = base.peer_addr();
-            algorithm.start_flow(&NewFlow { packet, local, peer, has_marks: settings.ecn })
+            algorithm.start_flow(&NewFlow { packet, local, peer, has_marks })
         };
+        #[cfg(feature = "qlog")]
+        let log = settings.qlog.as_ref().and_then(|qlog| qlog.begin(&base.local_addr(), &base.peer_addr()));
         let mut machine = Machine::new(settings, control, check, max, base.runtime().random());
         (machine.damaged, machine.repeated) = (damaged, repeated);
         machine.peer = base.peer_addr();
@@ -58,11 +61,13 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
         if !base.properties().reliable {
             machine.cut_beyond(SAFE.saturating_sub(below));
         }
+        #[cfg(feature = "qlog")]
+        machine.begin_log(log);
         let shared = Arc::new(ReliableState::new(inner, machine, below, marks_before, not_sent));
         let ended = shared.clone();
         let runtime = shared.inner.base().runtime();
         let task = task_end::spawn(runtime, task::run(shared.clone()), move || {
-            ended.machine.lock().on_base_end(&runtime_ended());
+            ended.lock_now().on_base_end(&runtime_ended());
             ended.wake_all();
         });
         Self { shared, task: Some(task) }
@@ -191,7 +196,7 @@ impl<Inner: Connection<Data = Buf>> Connection for ReliableConnection<Inner> {
     }
 
     async fn close(&self) -> Result<(), Error> {
-        self.shared.machine.lock().close();
+        self.shared.lock_now().close();
         self.shared.wake_all();
         loop {
             let changed = self.shared.closed.notified();
@@ -228,7 +233,7 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
 impl<Inner: Connection> Drop for ReliableConnection<Inner> {
     /// The task of a connection whose peer has closed goes on until the peer knows that all messages have arrived.
     fn drop(&mut self) {
-        if self.shared.machine.lock().part() {
+        if self.shared.lock_now().part() {
             // The task has the state and the state the task, until the task is done.
             self.task.take().into_iter().for_each(|task| _ = self.shared.parting.set(task));
             self.shared.to_send.notify_one();

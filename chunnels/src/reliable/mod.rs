@@ -52,16 +52,22 @@
 //! | [`packet`](Reliable::packet) | 1,352 bytes |
 //! | [`idle_timeout`](Reliable::idle_timeout) | 30 seconds |
 //! | marks for congestion ([`ecn`](Reliable::ecn)) | off |
+//! | a qlog of each connection (`qlog`, with the feature `qlog`) | off |
 //! | largest message | 64 KiB, and the largest message below less 25 bytes; fixed |
 
 mod chunnel;
 mod connection;
 mod machine;
+#[cfg(feature = "qlog")]
+mod qlog;
 pub(crate) mod settings;
 mod statistics;
+mod target;
 mod task;
 pub mod wire;
 
 pub use chunnel::Reliable;
 pub use connection::ReliableConnection;
+#[cfg(feature = "qlog")]
+pub use qlog::Qlog;
 pub use statistics::ReliableStatistics;

@@ -1,9 +1,11 @@
 //! The settings of a connection.
 
+#[cfg(feature = "qlog")]
+use super::qlog::Qlog;
 use std::time::Duration;
 
 /// The settings that the methods of [`Reliable`](super::Reliable) choose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct ReliableSettings {
     pub(super) packet: usize,
     pub(crate) messages: usize,
@@ -11,6 +13,16 @@ pub(crate) struct ReliableSettings {
     pub(super) idle: Duration,
     /// True if routers may mark packets for congestion.
     pub(super) ecn: bool,
+    #[cfg(feature = "qlog")]
+    pub(super) qlog: Option<Qlog>,
+}
+
+#[cfg(feature = "qlog")]
+impl ReliableSettings {
+    /// Returns the settings of an end in this role.
+    pub(super) fn seen_as(self, role: bertha_core::Role) -> Self {
+        Self { qlog: self.qlog.map(|qlog| qlog.seen_as(role)), ..self }
+    }
 }
 
 impl Default for ReliableSettings {
@@ -22,6 +34,8 @@ impl Default for ReliableSettings {
             bytes: 4 * 1024 * 1024,
             idle: Duration::from_secs(30),
             ecn: false,
+            #[cfg(feature = "qlog")]
+            qlog: None,
         }
     }
 }

@@ -1,11 +1,11 @@
 //! The task of a connection, which moves packets between the machine and the connection below, and drives the timers.
 
 use super::machine::Machine;
-use super::machine::events::TARGET;
+use super::target::TARGET;
 use bertha_core::statistics::Observed;
 use bertha_core::{Base, Buf, Connection, DropCounter, EcnMarks, Error, Runtime, Statistics};
 use futures_util::future::{Either, select};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
@@ -45,6 +45,21 @@ pub(super) struct ReliableState<Inner: Connection> {
 /// A task of a connection's runtime.
 pub(super) type TaskOf<Inner> = <<<Inner as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
+impl<Inner: Connection> ReliableState<Inner> {
+    fn now(&self) -> Duration {
+        self.inner.base().runtime().now().saturating_duration_since(self.start)
+    }
+
+    /// Locks the machine for a call that takes no time, and tells the time to the qlog.
+    pub(super) fn lock_now(&self) -> MutexGuard<'_, Machine> {
+        #[cfg_attr(not(feature = "qlog"), expect(unused_mut, reason = "only the qlog has a time"))]
+        let mut machine = self.machine.lock();
+        #[cfg(feature = "qlog")]
+        machine.set_log_time(self.now());
+        machine
+    }
+}
+
 impl<Inner: Connection<Data = Buf>> ReliableState<Inner> {
     /// `marks_before` are the marks for congestion that arrived before the connection began, if they are counted.
     pub(super) fn new(
@@ -82,10 +97,6 @@ impl<Inner: Connection<Data = Buf>> ReliableState<Inner> {
         }
     }
 
-    fn now(&self) -> Duration {
-        self.inner.base().runtime().now().saturating_duration_since(self.start)
-    }
-
     /// Returns a buffer of `len` bytes with headroom for the layers below. Buffers of the base have headroom for the layers
     /// above as well, which becomes part of the packet.
     fn buffer(&self, len: usize) -> Result<Buf, Error> {
@@ -120,7 +131,7 @@ pub(super) async fn run<Inner: Connection<Data = Buf>>(shared: Arc<ReliableState
     let receiving = pin!(receive(&shared));
     let (Either::Left((error, _)) | Either::Right((error, _))) = select(sending, receiving).await;
     if let Some(error) = error {
-        shared.machine.lock().on_base_end(&error);
+        shared.lock_now().on_base_end(&error);
     }
     shared.wake_all();
     if shared.parting.get().is_some() {

@@ -5,7 +5,7 @@
 
 use super::{Element, Keys, Layer, Side, StackText};
 use bertha::chunnels::{
-    AtMostOnce, Batch, Checksum, Compress, Fault, Fragment, Nagle, Nothing, Ordered, Pace, Reliable,
+    AtMostOnce, Batch, Checksum, Compress, Fault, Fragment, Nagle, Nothing, Ordered, Pace,
 };
 use bertha::local::MaybeLocal;
 use bertha::{BoxConnection, BoxStack, Buf, Connection, Error, make_stack, select};
@@ -74,7 +74,7 @@ impl Builder<'_> {
             Layer::Pace { bytes_per_second } => BoxStack::new(Pace::new(bytes_per_second)),
             #[cfg(feature = "quic")]
             Layer::Quic => BoxStack::new(self.keys.quic(self.side)?),
-            Layer::Reliable => BoxStack::new(Reliable::new()),
+            Layer::Reliable => BoxStack::new(self.keys.reliable()?),
             Layer::Tls => BoxStack::new(self.keys.tls(self.side)?),
         })
     }

@@ -1,6 +1,7 @@
 //! The keys and certificates of the Chunnels that encrypt.
 
-use bertha::chunnels::{Noise, Tls, TlsIdentity, Trust};
+use bertha::chunnels::reliable::Qlog;
+use bertha::chunnels::{Noise, Reliable, Tls, TlsIdentity, Trust};
 use bertha::local::{Directory, Registration};
 use bertha::{Addr, Error, ErrorKind};
 use bertha_program::exposure;
@@ -10,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 
-/// Files with keys and certificates, and the directory, used only if the stack has a Chunnel that needs them.
+/// Files with keys and certificates, the folder of qlogs and the directory, used only if the stack has a Chunnel that needs them.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Keys and services of Chunnels")]
 pub(crate) struct Keys {
@@ -30,6 +31,9 @@ pub(crate) struct Keys {
     /// Name in the server's certificate, if it is not the host's.
     #[arg(long, value_name = "NAME")]
     tls_name: Option<String>,
+    /// The folder for qlogs of `reliable`: a file for each connection, with its packets, losses and windows.
+    #[arg(long, value_name = "FOLDER")]
+    qlog: Option<PathBuf>,
     /// The socket of this machine's directory for `maybe-local`; a server registers its address there.
     #[arg(long, value_name = "FILE", default_value = "/run/bertha/directory.sock", value_parser = directory)]
     pub(super) directory: Directory,
@@ -54,6 +58,16 @@ impl Keys {
     /// Enters a server at `addr` in the directory, or warns that the directory does not take it.
     pub(crate) async fn register(&self, addr: &Addr) -> Registration {
         self.directory.register(&format!("bertha-perf-{}", std::process::id()), from_ref(addr)).await
+    }
+
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) if the folder of qlogs is no folder or can't be made.
+    pub(super) fn reliable(&self) -> Result<Reliable, Error> {
+        let reliable = Reliable::new();
+        Ok(match &self.qlog {
+            Some(folder) => reliable.qlog(Qlog::folder(folder)?),
+            None => reliable,
+        })
     }
 
     /// # Errors

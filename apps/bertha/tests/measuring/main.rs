@@ -56,6 +56,38 @@ fn a_reliable_stack_loses_nothing_over_datagrams() {
 }
 
 #[test]
+fn both_ends_write_qlogs_into_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let qlogs = folder.path().join("qlogs");
+    let option = ["--qlog", qlogs.to_str().unwrap()];
+    let server =
+        Server::start("127.0.0.1:0", &[&["--udp", "--stack", "ordered,reliable"][..], &option].concat());
+    output(
+        &[&["perf", "-c", &server.address, "--udp", "--stack", "ordered,reliable", "-t", "0.2"][..], &option]
+            .concat(),
+    );
+    let mut ends: Vec<_> =
+        std::fs::read_dir(&qlogs).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    ends.sort_by_key(|name| name.to_str().unwrap().contains("server"));
+    let ends: Vec<_> = ends.iter().map(|name| name.to_str().unwrap().rsplit('-').next().unwrap()).collect();
+    assert_eq!(ends, ["client.sqlog", "server.sqlog"]);
+    // A file in place of the folder is refused.
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    let file = folder.path().join("file");
+    let refused = failure(&[
+        "perf",
+        "-c",
+        &server.address,
+        "--udp",
+        "--stack",
+        "reliable",
+        "--qlog",
+        file.to_str().unwrap(),
+    ]);
+    assert!(refused.contains("folder of qlogs"), "{refused}");
+}
+
+#[test]
 fn unix_sockets_and_shared_memory_have_paths() {
     let folder = tempfile::tempdir().unwrap();
     for datapath in ["unix", "unix-stream", "shm"] {

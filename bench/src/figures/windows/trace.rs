@@ -1,6 +1,7 @@
 //! A single flow over a single link, and its window over time.
 
 use super::Link;
+use super::qlog::Live;
 use crate::{Error, ErrorKind};
 use bertha_chunnels::congestion::{Bbr, Cubic, NewReno};
 use bertha_chunnels::reliable::{Reliable, ReliableConnection};
@@ -38,8 +39,10 @@ pub(super) const ALGORITHMS: [Algorithm; 3] = [
 pub(super) struct Sample {
     /// Time since the flow began.
     pub(super) at: Duration,
-    /// The congestion window, in packets.
+    /// The congestion window of the statistics, in packets.
     pub(super) window: f64,
+    /// The congestion window of the qlog, in packets, which is drawn.
+    pub(super) logged: f64,
     /// Delay in the queue of a packet that arrives now.
     pub(super) queueing: Duration,
 }
@@ -47,6 +50,8 @@ pub(super) struct Sample {
 /// The history of a flow.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Trace {
+    /// Time of the simulation at which the flow began.
+    since: Duration,
     /// The samples, in order.
     pub(super) samples: Vec<Sample>,
     /// Share of the link that was used after the first fifth of the time.
@@ -77,7 +82,10 @@ pub(super) fn follow(stack: Reliable, link: Link, seed: u64) -> Result<Trace, Er
 
 async fn transfer(network: Network, stack: Reliable, link: Link) -> Result<Trace, bertha_core::Error> {
     let listener = network.host(SERVER).listen(Addr::Ip((SERVER, 7).into())).await?;
-    let client = stack.wrap(network.host(CLIENT).connect(listener.local_addr()).await?).await?;
+    let live = Live::default();
+    let begun = network.runtime().elapsed();
+    let logged = stack.clone().qlog(live.qlog());
+    let client = logged.wrap(network.host(CLIENT).connect(listener.local_addr()).await?).await?;
     client.send(Buf::new(MESSAGE, 0)?).await?;
     let server = stack.wrap(listener.accept().await?).await?;
     let received = AtomicU64::new(0);
@@ -86,7 +94,11 @@ async fn transfer(network: Network, stack: Reliable, link: Link) -> Result<Trace
     };
     match select(pin!(flow), pin!(sample(&network, &client, link, &received))).await {
         Either::Left((ended, _)) => ended.map(|never: Never| match never {}),
-        Either::Right((trace, _)) => Ok(trace),
+        Either::Right((mut trace, _)) => {
+            let (history, since) = (live.history(), trace.since - begun);
+            trace.samples.iter_mut().for_each(|sample| sample.logged = history.window_at(since + sample.at));
+            Ok(trace)
+        }
     }
 }
 
@@ -122,11 +134,16 @@ async fn sample(network: &Network, client: &Flow, link: Link, received: &AtomicU
         samples.push(Sample {
             at: runtime.elapsed() - start,
             window: client.statistics().window as f64 / PACKET as f64,
+            logged: 0.0,
             queueing: network.queueing_delay(CLIENT, SERVER),
         });
     }
     let bytes = (received.load(Relaxed) - before) * PACKET as u64;
-    Trace { samples, utilisation: bytes as f64 / link.rate() / (link.time * 4 / 5).as_secs_f64() }
+    Trace {
+        since: start,
+        samples,
+        utilisation: bytes as f64 / link.rate() / (link.time * 4 / 5).as_secs_f64(),
+    }
 }
 
 #[cfg(test)]
@@ -143,6 +160,21 @@ mod tests {
             assert_eq!(trace.samples.len(), SAMPLES as usize);
             assert!(trace.samples.windows(2).all(|two| two[0].at < two[1].at));
             assert_eq!(trace, follow(stack(), link, 1).unwrap(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_window_of_the_qlog_is_the_window_of_the_statistics() {
+        for link in LINKS.map(|link| Link { time: Duration::from_secs(4), ..link }) {
+            for (name, stack) in ALGORITHMS {
+                let trace = follow(stack(), link, 1).unwrap();
+                let differs = trace.samples.iter().find(|sample| sample.window != sample.logged);
+                assert_eq!(differs, None, "{name} over {link}");
+                assert!(
+                    trace.samples.iter().any(|sample| sample.window != trace.samples[0].window),
+                    "{name} over {link}"
+                );
+            }
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The handling of received packets.
 
-use super::events::TARGET;
 use super::recovery::{Outcome, Sent};
 use super::{Closing, Machine};
 use crate::congestion::Ack;
+use crate::reliable::target::TARGET;
 use crate::reliable::wire::{self, Acknowledgement, Fault, Header, Messages};
 use bertha_core::{Buf, ErrorKind};
 use std::time::Duration;
@@ -25,10 +25,14 @@ impl Machine {
         let Some(header) = wire::decode(&packet, self.check) else {
             self.counters.damaged += 1;
             self.damaged.add(1);
+            #[cfg(feature = "qlog")]
+            self.log_dropped(packet.len(), now);
             tracing::debug!(target: TARGET, peer = %self.peer, len = packet.len(), "dropped a damaged packet");
             return;
         };
         self.counters.packets_received += 1;
+        #[cfg(feature = "qlog")]
+        self.log_received(&header, packet.len(), now);
         self.last_heard = now;
         self.unanswered = 0;
         if let Some(fault) = header.abort {
@@ -143,8 +147,12 @@ impl Machine {
     /// Finds lost packets, and reports them with the acknowledged ones.
     pub(super) fn find_lost(&mut self, mut report: Ack, now: Duration) {
         let was_black = self.black_hole.is_there(now);
+        #[cfg(feature = "qlog")]
+        let log = &mut self.log;
         let Self { recovery, outgoing, incoming, closing, black_hole, .. } = self;
-        let is_persistent = recovery.find_lost(now, |sent: &Sent, _| {
+        let is_persistent = recovery.find_lost(now, |sent: &Sent, _lost| {
+            #[cfg(feature = "qlog")]
+            super::qlog::log_lost(log, _lost, now);
             outgoing.on_lost(sent.contents.first, sent.contents.count);
             if !sent.contents.is_cut {
                 black_hole.on_lost(sent.bytes as usize, sent.at, now);

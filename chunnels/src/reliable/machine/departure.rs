@@ -1,12 +1,12 @@
 //! The packets to send.
 
-use super::events::TARGET;
 use super::marking::Marking;
 use super::outgoing::Run;
 use super::pieces::Cut;
 use super::recovery::Contents;
 use super::timers::Timer;
 use super::{Closing, Machine, Oldest, pace};
+use crate::reliable::target::TARGET;
 use crate::reliable::wire::{self, Draft};
 use bertha_core::{Buf, Error};
 use std::time::Duration;
@@ -172,6 +172,8 @@ impl Machine {
     /// Records a packet that is sent.
     fn on_sent(&mut self, draft: &Draft, run: Option<Run>, bytes: u64, is_cut: bool, now: Duration) {
         self.counters.packets_sent += 1;
+        #[cfg(feature = "qlog")]
+        self.log_sent(draft, run, bytes, now);
         if draft.ack.is_some() {
             self.acks.on_sent();
         }

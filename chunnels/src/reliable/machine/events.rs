@@ -2,10 +2,9 @@
 
 use super::Machine;
 use crate::congestion::Ack;
+use crate::reliable::target::TARGET;
+use bertha_core::ErrorKind;
 use std::time::Duration;
-
-/// The target of all events.
-pub(in crate::reliable) const TARGET: &str = "bertha::reliable";
 
 impl Machine {
     /// Tells the signs of congestion in an acknowledgement, and the reaction of the congestion control.
@@ -32,7 +31,9 @@ impl Machine {
 
     /// Tells that the peer is probed.
     #[cold]
-    pub(super) fn tell_probe(&self) {
+    pub(super) fn tell_probe(&mut self) {
+        #[cfg(feature = "qlog")]
+        self.log_probe();
         tracing::debug!(
             target: TARGET,
             peer = %self.peer,
@@ -48,6 +49,8 @@ impl Machine {
     pub(super) fn note_held(&mut self, now: Duration) {
         if self.held_since.is_none() && self.outgoing.is_held_by_grant() {
             self.held_since = Some(now);
+            #[cfg(feature = "qlog")]
+            self.log_blocked(true, now);
             tracing::trace!(
                 target: TARGET,
                 peer = %self.peer,
@@ -62,13 +65,17 @@ impl Machine {
     pub(super) fn note_granted(&mut self, now: Duration) {
         if let Some(since) = self.held_since.take_if(|_| !self.outgoing.is_held_by_grant()) {
             let held = now.saturating_sub(since);
+            #[cfg(feature = "qlog")]
+            self.log_blocked(false, now);
             tracing::trace!(target: TARGET, peer = %self.peer, ?held, "the peer grants more messages");
         }
     }
 
     /// Tells that the path loses all large packets.
     #[cold]
-    pub(super) fn tell_black_hole(&self) {
+    pub(super) fn tell_black_hole(&mut self) {
+        #[cfg(feature = "qlog")]
+        self.log_mtu(self.packet, self.black_hole.safe());
         tracing::debug!(
             target: TARGET,
             peer = %self.peer,
@@ -79,17 +86,25 @@ impl Machine {
 
     /// Tells that the path carries large packets again.
     #[cold]
-    pub(super) fn tell_large_packets(&self) {
+    pub(super) fn tell_large_packets(&mut self) {
+        #[cfg(feature = "qlog")]
+        self.log_mtu(self.black_hole.safe(), self.packet);
         tracing::debug!(target: TARGET, peer = %self.peer, "a large packet has arrived, so large packets leave whole again");
     }
 
-    /// Tells the end of the connection, with its statistics.
+    /// Tells the end of the connection, with its statistics, and its kind if it is an error.
     #[cold]
-    pub(super) fn tell_end(&self, reason: &str) {
+    pub(super) fn tell_end(&mut self, kind: Option<ErrorKind>, reason: &str) {
+        if std::mem::replace(&mut self.is_end_told, true) {
+            return;
+        }
+        #[cfg(feature = "qlog")]
+        self.log_end(kind, reason);
         let statistics = self.statistics();
         tracing::debug!(
             target: TARGET,
             peer = %self.peer,
+            ?kind,
             reason,
             sent = statistics.packets_sent,
             received = statistics.packets_received,

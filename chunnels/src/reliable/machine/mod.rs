@@ -7,11 +7,13 @@ mod acks;
 mod arrival;
 mod black_hole;
 mod departure;
-pub(super) mod events;
+mod events;
 mod incoming;
 mod marking;
 mod outgoing;
 mod pieces;
+#[cfg(feature = "qlog")]
+mod qlog;
 mod reach;
 mod recovery;
 mod reordering;
@@ -20,6 +22,8 @@ mod rtt;
 mod tests;
 mod timers;
 
+#[cfg(feature = "qlog")]
+use super::qlog::Log;
 use super::settings::ReliableSettings;
 use super::wire::{Check, Fault, Grant};
 use crate::congestion::delivery_rate::DeliveryRate;
@@ -95,6 +99,8 @@ pub(super) struct Machine {
     /// True if the peer has closed, and all its messages have arrived.
     is_peer_gone: bool,
     end: Option<ReliableEnd>,
+    /// True once the end was told, which has one reason.
+    is_end_told: bool,
     /// The fault that still has to be sent to the peer.
     abort: Option<Fault>,
     counters: Counters,
@@ -106,6 +112,8 @@ pub(super) struct Machine {
     pub(in crate::reliable) damaged: DropCounter,
     /// Messages that arrived again, for the connection's report.
     pub(in crate::reliable) repeated: DropCounter,
+    #[cfg(feature = "qlog")]
+    log: Option<Box<Log>>,
 }
 
 /// The oldest message that was sent and is not acknowledged.
@@ -206,12 +214,15 @@ impl Machine {
             unanswered: 0,
             is_peer_gone: false,
             end: None,
+            is_end_told: false,
             abort: None,
             counters: Counters::default(),
             held_since: None,
             peer: Addr::Unnamed,
             damaged: DropCounter::default(),
             repeated: DropCounter::default(),
+            #[cfg(feature = "qlog")]
+            log: None,
             settings,
         }
     }
@@ -291,7 +302,7 @@ impl Machine {
         if parts {
             self.close();
         } else if self.closing == Closing::No && self.end.is_none() {
-            self.tell_end("this end dropped the connection");
+            self.tell_end(None, "this end dropped the connection");
         }
         parts
     }
@@ -358,6 +369,8 @@ impl Machine {
     fn update_closing(&mut self) {
         if !self.is_peer_gone && self.incoming.is_over() {
             self.is_peer_gone = true;
+            #[cfg(feature = "qlog")]
+            self.log_peer_closed();
             // The peer receives nothing any more. A close of this end that was in flight has to be sent again.
             self.outgoing.clear();
             self.recovery.clear();
@@ -375,13 +388,13 @@ impl Machine {
     fn done(&mut self) {
         if self.closing != Closing::Done {
             self.closing = Closing::Done;
-            self.tell_end("this end closed the connection");
+            self.tell_end(None, "this end closed the connection");
         }
     }
 
     fn fail(&mut self, kind: ErrorKind, what: String) {
         if self.end.is_none() && self.closing != Closing::Done {
-            self.tell_end(&what);
+            self.tell_end(Some(kind), &what);
         }
         self.end.get_or_insert(ReliableEnd { kind, what });
         self.outgoing.clear();
@@ -422,6 +435,8 @@ impl Machine {
         if let Some(window_before) = window_before {
             self.tell_congestion(&ack, is_persistent, window_before);
         }
+        #[cfg(feature = "qlog")]
+        self.log_metrics(is_persistent, now);
     }
 
     /// Returns the pacing rate in bytes per second. If the algorithm sets no rate, it is 5/4 of a window per round trip, so that the

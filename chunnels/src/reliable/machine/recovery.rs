@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// The packet threshold: a packet is lost once a packet that is this many numbers later is acknowledged (section 6.1.1), on a path that keeps
 /// packets in order.
-const PACKET_THRESHOLD: u64 = 3;
+pub(super) const PACKET_THRESHOLD: u64 = 3;
 
 /// The number of packets that are remembered. Nothing is sent beyond it.
 pub(super) const MAX_RECORDS: usize = 16_384;
@@ -80,6 +80,15 @@ enum PacketState {
     Skipped,
 }
 
+/// A packet that is declared lost.
+#[cfg_attr(not(feature = "qlog"), allow(dead_code, reason = "only the qlog tells packets apart"))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LostPacket {
+    pub(super) number: u64,
+    /// True if its acknowledgement is overdue, and not only later packets were acknowledged.
+    pub(super) is_overdue: bool,
+}
+
 /// The outcome of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -87,8 +96,6 @@ pub(super) enum Outcome {
     Acked { in_order: bool },
     /// Acknowledged after it was declared lost.
     Late,
-    /// Declared lost.
-    Lost,
 }
 
 impl Recovery {
@@ -207,7 +214,7 @@ impl Recovery {
     }
 
     /// Finds lost packets (appendix A.10), and reports each to `on_packet`. Returns true if they show persistent congestion.
-    pub(super) fn find_lost(&mut self, now: Duration, mut on_packet: impl FnMut(&Sent, Outcome)) -> bool {
+    pub(super) fn find_lost(&mut self, now: Duration, mut on_packet: impl FnMut(&Sent, LostPacket)) -> bool {
         self.loss_at = None;
         let Some(newest) = self.newest_acked else { return false };
         let delay = self.reordering.delay(self.rtt.loss_delay(), self.rtt.persistent());
@@ -228,7 +235,8 @@ impl Recovery {
                     self.reordering.on_lost(sent.at, now);
                     self.bytes_in_flight -= sent.bytes;
                     self.packets_in_flight -= 1;
-                    on_packet(sent, Outcome::Lost);
+                    let number = self.first + at as u64;
+                    on_packet(sent, LostPacket { number, is_overdue: sent.at + delay <= now });
                     // Only packets sent after the first sample count (section 7.6.2).
                     if self.rtt.first_sample.is_some_and(|first| sent.at > first) {
                         let since = *lost_since.get_or_insert(sent.at);
@@ -379,12 +387,12 @@ mod tests {
         // 1 was overtaken.
         acked(&mut recovery, [1], ms(43));
         acked(&mut recovery, [11], ms(44));
-        assert_eq!(lost(&mut recovery, ms(44)).0, []);
+        assert_eq!(lost(&mut recovery, ms(44)).0, [0_u64; 0]);
         // It has 9/8 of a round trip of 39 ms.
         assert_eq!(lost(&mut recovery, ms(46)).0, [0]);
         // Others may take as long as that one.
         assert_eq!(acked(&mut recovery, [0], ms(56)), [(0, Outcome::Late)]);
-        assert_eq!(lost(&mut recovery, ms(57)).0, []);
+        assert_eq!(lost(&mut recovery, ms(57)).0, [0_u64; 0]);
         assert_eq!(lost(&mut recovery, ms(100)).0, [3, 4, 5, 6, 7, 8, 9, 10]);
     }
 

@@ -4,7 +4,7 @@ use bertha_core::rtt::RttEstimator;
 use std::time::Duration;
 
 /// The estimate before the first sample (section 6.2.2).
-const INITIAL: Duration = Duration::from_millis(333);
+pub(super) const INITIAL: Duration = Duration::from_millis(333);
 
 /// The longest time for which a receiver delays an acknowledgement, equal at both ends.
 pub(super) const MAX_ACK_DELAY: Duration = Duration::from_millis(1);
@@ -52,6 +52,12 @@ impl Rtt {
     /// Returns the smoothed round-trip time; before the first sample, the estimate of the RFC.
     pub(super) fn smoothed(&self) -> Duration {
         self.average.smoothed().unwrap_or(INITIAL)
+    }
+
+    /// Returns the mean variation; zero before the first sample.
+    #[cfg(feature = "qlog")]
+    pub(super) fn variation(&self) -> Duration {
+        self.average.variation().unwrap_or_default()
     }
 
     /// Returns the smallest sample; zero before the first sample.

@@ -113,6 +113,8 @@ impl Machine {
 
     /// Takes the effect of a timer that has expired.
     fn on_expired(&mut self, timer: Timer, now: Duration) {
+        #[cfg(feature = "qlog")]
+        self.set_log_time(now);
         match timer {
             Timer::Idle => self.on_silence(),
             Timer::Delivery => {

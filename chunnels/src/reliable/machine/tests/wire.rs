@@ -43,7 +43,7 @@ impl Wire {
         // Layers that drop damaged packets make the check superfluous.
         let check = if faults.corruption == 0 && seed.is_multiple_of(2) { Check::Below } else { Check::Crc };
         Self {
-            ends: [machine_with(settings, check, seed), machine_with(settings, check, seed / 4)],
+            ends: [machine_with(settings.clone(), check, seed), machine_with(settings, check, seed / 4)],
             now: Duration::ZERO,
             faults,
             lost_message: None,

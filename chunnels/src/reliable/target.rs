@@ -1,0 +1,4 @@
+//! The target of events.
+
+/// The target of all events of `tracing`.
+pub(super) const TARGET: &str = "bertha::reliable";
