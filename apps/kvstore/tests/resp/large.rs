@@ -46,9 +46,19 @@ fn a_value_for_which_there_is_no_memory_is_refused_and_the_store_goes_on() {
         }
     }
     assert!(refused > 4, "{refused}");
+    // Smaller values take most of the rest, so that a command finds no memory while it arrives.
+    let small = vec![b'x'; 4 * MIB];
+    while client.ask(&[b"SET", format!("small-{refused}").as_bytes(), &small]) == "+OK" {
+        refused += 1;
+    }
+    for _ in 0..3 {
+        let refusal = client.ask(&[b"SET", b"one more", &value]);
+        assert!(refusal.starts_with("-OOM the system has no memory"), "{refusal}");
+    }
     assert_eq!(client.ask(&[b"INCR", b"small"]), ":2");
     let mut other = program.client();
-    assert_eq!(other.ask(&[b"DEL", b"0", b"1", b"2", b"3"]), ":4");
+    // A command, and its value, need several times the length of the value for a moment.
+    assert_eq!(other.ask(&[b"DEL", b"0", b"1", b"2", b"3", b"4", b"5", b"6", b"7"]), ":8");
     assert_eq!(other.ask(&[b"SET", b"0", &value]), "+OK");
     other.write(b"GET 0\r\n");
     assert!(other.bulk().unwrap() == value);

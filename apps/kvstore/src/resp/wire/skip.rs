@@ -1,7 +1,7 @@
 //! Passing over the rest of a command for which there is no memory.
 
 use super::Limits;
-use super::scan::number;
+use super::number::number;
 
 /// The longest line with the length of an argument.
 const LONGEST_LINE: usize = 34;
