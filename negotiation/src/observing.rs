@@ -161,7 +161,7 @@ pub(crate) struct Parts<'a> {
 
 /// The entry of a connection, if this process observes its connections. The owner drops it before the
 /// connection, whose totals are then read for the last time.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct EntryGuard(Option<NonZeroU64>);
 
 impl Drop for EntryGuard {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::early::{Early, HandshakeGuard};
 use crate::handshake::CurrentAgreement;
+use crate::observing::EntryGuard;
 use crate::{Agreement, Session};
 use bertha_core::ConnectContext;
 use bertha_datapath_sim::{PairConnection, Sim, SimRuntime, pair_of};
@@ -61,6 +62,7 @@ fn built(runtime: &SimRuntime) -> (Built<Stack>, Pair) {
     let (inner, server) = pair_of(runtime.clone());
     let connection = Stack { inner, is_gone: AtomicBool::new(false) };
     let built = Built {
+        _entry: EntryGuard::default(),
         connection,
         agreement: CurrentAgreement::new(Agreement::expected(Vec::new(), Vec::new())),
         dropped: Arc::default(),
