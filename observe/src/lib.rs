@@ -21,6 +21,7 @@
 //! The user of the process and root. The answers have addresses, stacks and counters, and no payloads or keys.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "tests panic to fail"))]
 
 mod capture;
 mod layer_state;

@@ -1,4 +1,5 @@
 //! A process that lets itself be observed, and those who ask.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and say what they skip")]
 
 use bertha_chunnels::Reliable;
 use bertha_core::{ErrorKind, make_stack};

@@ -52,17 +52,14 @@ impl Endpoint {
             let source = Error::from(error);
             Error::new(source.kind(), format!("--metrics {address}: {source}"))
         };
-        let runtime = Builder::new_current_thread().enable_all().build().map_err(named)?;
-        let listener = runtime.block_on(TcpListener::bind(address)).map_err(named)?;
+        let listener = std::net::TcpListener::bind(address).map_err(named)?;
+        listener.set_nonblocking(true).map_err(named)?;
         let address = listener.local_addr().map_err(named)?;
-        let (end, ended) = oneshot::channel::<Infallible>();
+        let (end, ended) = oneshot::channel();
         let serving = move || {
-            runtime.block_on(async {
-                tokio::select! {
-                    () = serve(&listener, &registry) => {}
-                    _ = ended => {}
-                }
-            });
+            if let Err(error) = run(listener, &registry, ended) {
+                tracing::error!(%error, "metrics are not told");
+            }
         };
         thread::Builder::new().name("metrics".into()).spawn(serving).map_err(named)?;
         Ok(Self { address, _end: end })
@@ -72,6 +69,23 @@ impl Endpoint {
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
+}
+
+/// Serves until the sender of `ended` is dropped, on a runtime of its own.
+fn run(
+    listener: std::net::TcpListener,
+    registry: &Registry,
+    ended: oneshot::Receiver<Infallible>,
+) -> std::io::Result<()> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let listener = TcpListener::from_std(listener)?;
+        tokio::select! {
+            () = serve(&listener, registry) => {}
+            _ = ended => {}
+        }
+        Ok(())
+    })
 }
 
 async fn serve(listener: &TcpListener, registry: &Registry) {

@@ -1,7 +1,7 @@
 //! The log of one connection.
 
 use super::json::Json;
-use super::metrics::Metrics;
+use super::measures::Metrics;
 use super::sink::{END, SEPARATOR, Sink};
 use std::time::Duration;
 

@@ -20,6 +20,7 @@ mod file;
 mod header;
 mod json;
 mod log;
+mod measures;
 mod metrics;
 mod packets;
 mod setting;
@@ -28,7 +29,7 @@ mod states;
 mod wall_clock;
 
 pub(super) use log::Log;
-pub(super) use metrics::Metrics;
+pub(super) use measures::Metrics;
 pub(super) use packets::SentMessages;
 pub use setting::Qlog;
 pub(super) use states::{End, Parameters};
