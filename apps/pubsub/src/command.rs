@@ -2,8 +2,8 @@
 
 use crate::commands::Commands;
 use crate::event_counts::EventCounts;
-use crate::history::Journal;
 use crate::joining::take_part;
+use crate::journal::Journal;
 use crate::participant::Part;
 use crate::scenario::{Scenario, play};
 use crate::store::Store;

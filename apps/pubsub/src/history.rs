@@ -1,11 +1,9 @@
 //! The history of a participant, a JSON object per line.
 
-use crate::event_counts::EventCounts;
 use bertha_core::{Error, ErrorKind};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
-use tokio::sync::mpsc;
 
 /// A line of the history.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -56,46 +54,18 @@ pub(crate) fn now() -> u64 {
 
 impl Line {
     /// Creates the line of an event that happens now.
-    fn new(participant: u32, what: What) -> Self {
+    pub(crate) fn new(participant: u32, what: What) -> Self {
         Self { at: now(), participant, what }
     }
 
     /// Writes the line to the standard output at once, so that a kill cuts at most this line.
-    fn print(&self) -> Result<(), Error> {
+    pub(crate) fn print(&self) -> Result<(), Error> {
         let mut text =
             serde_json::to_string(self).map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
         text.push('\n');
         let mut out = std::io::stdout().lock();
         out.write_all(text.as_bytes())?;
         Ok(out.flush()?)
-    }
-}
-
-/// The destination of a participant's history.
-#[derive(Debug, Clone)]
-pub(crate) enum Journal {
-    /// The standard output, a JSON object per line. The events are counted.
-    Printed(EventCounts),
-    /// The scenario that runs in this process.
-    Kept(mpsc::Sender<Line>),
-}
-
-impl Journal {
-    /// Records an event that happens now.
-    ///
-    /// # Errors
-    /// Fails if standard output is closed, or the scenario is far behind.
-    pub(crate) fn note(&self, participant: u32, what: What) -> Result<(), Error> {
-        let line = Line::new(participant, what);
-        match self {
-            Self::Printed(counts) => {
-                counts.count(&line.what);
-                line.print()
-            }
-            Self::Kept(lines) => lines.try_send(line).map_err(|_| {
-                Error::new(ErrorKind::Exhausted, "the scenario does not read the history of its participants")
-            }),
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The joining of a topic, of a messaging service or over multicast.
 
 use crate::commands::Commands;
-use crate::history::Journal;
+use crate::journal::Journal;
 use crate::participant::{Message, Part, over};
 use crate::store::Store;
 use crate::topic;

@@ -12,6 +12,7 @@ mod event_counts;
 mod figure;
 mod history;
 mod joining;
+mod journal;
 #[cfg(feature = "kafka")]
 mod kafka;
 mod order;

@@ -1,7 +1,8 @@
 //! A participant, which publishes on command, and reports its history.
 
 use crate::commands::Commands;
-use crate::history::{Journal, What, now};
+use crate::history::{What, now};
+use crate::journal::Journal;
 use crate::order::Order;
 use crate::store::Store;
 use bertha_core::{Connection, Error, Role};

@@ -2,8 +2,9 @@
 //! is in its memory.
 
 use crate::commands::Commands;
-use crate::history::{Journal, Line, What, parse};
+use crate::history::{Line, What, parse};
 use crate::joining::take_part;
+use crate::journal::Journal;
 use crate::participant::{Part, Use};
 use crate::store::Store;
 use bertha_core::{Error, ErrorKind};

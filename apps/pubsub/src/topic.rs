@@ -1,7 +1,7 @@
 //! Topics of messaging services: each service has a line of its own, and all other code is common.
 
 use crate::commands::Commands;
-use crate::history::Journal;
+use crate::journal::Journal;
 use crate::participant::{Message, Part, Use, over};
 use crate::store::{Store, built_without};
 use bertha_chunnels::{OrderedByKey, Postcard, Serialize, ServiceOrdered};
