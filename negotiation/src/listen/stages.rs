@@ -7,15 +7,23 @@ use super::server::turn_away;
 use crate::Settings;
 use bertha_core::{Base, BoxFuture, Buf, Connection, Error, ErrorKind, Network, Runtime};
 use futures_util::FutureExt;
+use futures_util::future::select;
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 /// Maximum number of places, beyond which places serve no server.
 const MOST: usize = 1 << 20;
+
+/// Longest time for which a client that is given up is told so, if the datapath does not take it at once.
+const TELLING: Duration = Duration::from_millis(100);
+
+/// Maximum number of clients that are told so beside each other; a further one takes the place of the oldest.
+const MOST_TOLD: usize = 64;
 
 type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
@@ -35,6 +43,8 @@ pub(super) struct Stages<C: Connection, O> {
     /// The handshakes of clients with unvalidated addresses, which keep no other client from a place.
     unvalidated: Handshakes<Work<C>>,
     proven: Handshakes<Work<C>>,
+    /// The tasks that tell clients that they are given up.
+    telling: VecDeque<TaskOf<C>>,
     next: u64,
     outcomes: mpsc::Sender<Ended<O>>,
     ended: mpsc::Receiver<Ended<O>>,
@@ -65,6 +75,7 @@ impl<C: Connection<Data = Buf>, O: From<Error> + Send + 'static> Stages<C, O> {
         Self {
             unvalidated: Handshakes::new(unvalidated, patience),
             proven: Handshakes::new(most, patience),
+            telling: VecDeque::new(),
             next: 0,
             outcomes,
             ended,
@@ -171,11 +182,28 @@ impl<C: Connection<Data = Buf>, O: From<Error> + Send + 'static> Stages<C, O> {
     fn give_up(&mut self, kind: Kind, number: u64, now: Instant, overload: &OverloadCount) {
         let Some(held) = self.of(kind).remove(number) else { return };
         let Work { base, is_silent, _task } = held.work;
-        if is_silent {
-            // Once, if the datapath takes it at once. A later stage tells its client when its task ends.
-            let _ = turn_away(&*base, 0).now_or_never();
-        }
         overload.count(Lack::Handshake, Some(&base.base().peer_addr()), now);
+        // A later stage tells its client when its task ends.
+        if is_silent {
+            self.tell(base);
+        }
+    }
+
+    /// Tells a client that it is given up.
+    fn tell(&mut self, base: Arc<C>) {
+        // A socket with room takes it at once, unless this task has used up its turn on the runtime.
+        if turn_away(&*base, 0).now_or_never().is_some() {
+            return;
+        }
+        let runtime = base.base().runtime().clone();
+        let late = runtime.sleep_until(runtime.now() + TELLING);
+        let telling = runtime.spawn(async move {
+            select(pin!(turn_away(&*base, 0)), pin!(late)).await;
+        });
+        if self.telling.len() == MOST_TOLD {
+            self.telling.pop_front();
+        }
+        self.telling.push_back(telling);
     }
 }
 

@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_window_of_the_qlog_is_the_window_of_the_statistics() {
-        for link in LINKS.map(|link| Link { time: Duration::from_secs(4), ..link }) {
+        for link in LINKS.into_iter().step_by(3).map(|link| Link { time: Duration::from_secs(4), ..link }) {
             for (name, stack) in ALGORITHMS {
                 let trace = follow(stack(), link, 1).unwrap();
                 let differs = trace.samples.iter().find(|sample| sample.window != sample.logged);
