@@ -35,7 +35,7 @@ pub struct ReliableStatistics {
     // The current state.
     /// The congestion window, in bytes.
     pub window: u64,
-    /// The pacing rate, in bytes per second.
+    /// The pacing rate, in bytes per second; [`u64::MAX`] if the flow is not paced.
     pub rate: u64,
     /// Bytes in flight.
     pub bytes_in_flight: u64,
@@ -59,12 +59,14 @@ pub struct ReliableStatistics {
 
 impl LayerStatistics for ReliableStatistics {
     fn values(&self) -> Vec<(&'static str, Value)> {
-        vec![
+        let mut values = vec![
             ("rtt", Value::Time(self.rtt)),
             ("min_rtt", Value::Time(self.min_rtt)),
             ("window", Value::Bytes(self.window)),
             ("in_flight", Value::Bytes(self.bytes_in_flight)),
-            ("rate", Value::Rate(self.rate)),
+        ];
+        values.extend((self.rate < u64::MAX).then_some(("rate", Value::Rate(self.rate))));
+        values.extend([
             ("packets_sent", Value::Total(self.packets_sent)),
             ("packets_received", Value::Total(self.packets_received)),
             ("packets_lost", Value::Total(self.packets_lost)),
@@ -79,6 +81,21 @@ impl LayerStatistics for ReliableStatistics {
             ("to_receive_messages", Value::Number(self.to_receive_messages)),
             ("packet", Value::Bytes(self.packet)),
             ("cut", Value::Is(self.is_cut)),
-        ]
+        ]);
+        values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_that_is_not_paced_has_no_rate() {
+        let has_rate = |rate| {
+            let statistics = ReliableStatistics { rate, ..ReliableStatistics::default() };
+            statistics.values().iter().any(|(name, _)| *name == "rate")
+        };
+        assert!(has_rate(1_000) && !has_rate(u64::MAX));
     }
 }
