@@ -5,7 +5,7 @@ use crate::{ProcessState, place};
 use bertha_core::{Error, ErrorKind};
 use bertha_negotiation::observing;
 use rustix::net::sockopt::socket_peercred;
-use rustix::net::{Shutdown, shutdown};
+use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 use rustix::process::geteuid;
 use std::fs;
 use std::io::{self, Write};
@@ -17,14 +17,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Longest time for one answer. Who reads slower gets a part.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Time until the next attempt after the system refused to accept.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The socket at which this process tells its state, until the value is dropped.
 ///
-/// A thread of its own answers, one question at a time, each within two seconds, so that the answers do not
+/// A thread of its own answers, one question at a time, each within a second, so that the answers do not
 /// wait for a busy runtime.
 #[must_use = "dropping the observer removes its socket"]
 #[derive(Debug)]
@@ -86,6 +86,10 @@ fn listen(path: &Path) -> Result<UnixListener, Error> {
         let what = format!("{}: this process is observed already", path.display());
         return Err(Error::new(ErrorKind::AddrInUse, what));
     }
+    if !place::is_socket(path) {
+        let what = format!("{}: a file that is no socket is there; remove it", path.display());
+        return Err(Error::new(ErrorKind::AddrInUse, what));
+    }
     fs::remove_file(path).and_then(|()| UnixListener::bind(path)).map_err(|error| place::named(path, error))
 }
 
@@ -96,6 +100,7 @@ fn serve(listener: &UnixListener, answer: impl Fn() -> Option<Vec<u8>>) {
             Ok((stream, _)) => {
                 // A visitor that has gone, or reads too slowly, gets no answer, and asks again if it wants one.
                 if is_allowed(&stream)
+                    && !has_gone(&stream)
                     && let Some(answer) = answer()
                 {
                     let _ = write_within(&stream, &answer, Instant::now() + PATIENCE);
@@ -113,6 +118,12 @@ fn serve(listener: &UnixListener, answer: impl Fn() -> Option<Vec<u8>>) {
 /// Returns true if the peer's process belongs to this user or to root.
 fn is_allowed(stream: &UnixStream) -> bool {
     socket_peercred(stream).is_ok_and(|peer| peer.uid.is_root() || peer.uid == geteuid())
+}
+
+/// Returns true if the visitor has closed already, so that an answer would be in vain.
+fn has_gone(stream: &UnixStream) -> bool {
+    let mut byte = [0; 1];
+    matches!(recv(stream, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT), Ok((_, 0)))
 }
 
 /// Returns the state of the process as JSON, in a line; `None` if a layer panics when it is asked.

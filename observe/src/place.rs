@@ -4,7 +4,7 @@ use bertha_core::{Error, ErrorKind};
 use rustix::process::geteuid;
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Longest part of a program's name in the name of a socket, whose path is at most 107 bytes long.
@@ -60,6 +60,11 @@ pub(crate) fn socket(folder: &Path, program: &str) -> PathBuf {
         program.chars().filter(|c| c.is_ascii_alphanumeric() || "-_".contains(*c)).take(MOST_NAME).collect();
     let name = if name.is_empty() { "program" } else { &name };
     folder.join(format!("{name}-{}.sock", std::process::id()))
+}
+
+/// Returns true if the path itself is a socket, and no link or file.
+pub(crate) fn is_socket(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
 }
 
 /// Returns the error with the path in its text.

@@ -3,6 +3,7 @@
 use crate::{ProcessState, place};
 use bertha_core::{Error, ErrorKind};
 use rustix::net::sockopt::socket_peercred;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use rustix::process::geteuid;
 use std::fs;
 use std::io::{self, Read};
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Largest answer, in bytes.
-const MOST_BYTES: usize = 256 << 20;
+const MOST_BYTES: usize = 64 << 20;
 
 /// The answer of a process.
 #[derive(Debug)]
@@ -53,7 +54,7 @@ pub fn read_all(folder: &Path) -> Result<Vec<Answer>, Error> {
 
 /// Returns `None` if the process has ended.
 fn ask(path: &Path) -> Option<Answer> {
-    let state = match UnixStream::connect(path) {
+    let state = match connect(path) {
         Ok(stream) => read(path, &stream),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
@@ -68,9 +69,23 @@ fn ask(path: &Path) -> Option<Answer> {
     Some(Answer { path: path.to_owned(), state })
 }
 
-/// Returns true if there is no process of the number in the socket's name. A process that is there may be
+/// Connects at once or not at all: a stopped process takes no more than its queue holds, and `connect` would wait for it.
+fn connect(path: &Path) -> io::Result<UnixStream> {
+    let address = SocketAddrUnix::new(path)?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&socket, &address)?;
+    let stream = UnixStream::from(socket);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
+/// Returns true if the path is a socket, and there is no process of the number in the socket's name. A process that is there may be
 /// about to listen.
 fn has_ended(path: &Path) -> bool {
+    if !place::is_socket(path) {
+        return false;
+    }
     let name = path.file_stem().and_then(|name| name.to_str());
     let pid = name.and_then(|name| name.rsplit_once('-')).and_then(|(_, pid)| pid.parse::<u32>().ok());
     pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists())

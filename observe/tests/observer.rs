@@ -162,3 +162,28 @@ fn another_user_gets_no_answer() {
     assert_eq!(asks(NOBODY).stdout, b"0");
     assert_eq!(asks(0).stdout, b"10");
 }
+
+#[test]
+fn a_stopped_process_whose_queue_is_full_is_named() {
+    let folder = folder();
+    let stopped = UnixListener::bind(folder.path().join("stopped-1.sock")).unwrap();
+    rustix::net::listen(&stopped, 0).unwrap();
+    let _waiting = UnixStream::connect(folder.path().join("stopped-1.sock")).unwrap();
+    let answers = read_all(folder.path()).unwrap();
+    let [answer] = &answers[..] else { panic!("{answers:?}") };
+    let error = answer.state.as_ref().unwrap_err();
+    assert!(error.to_string().contains("stopped-1.sock"), "{error}");
+}
+
+#[test]
+fn files_that_are_no_sockets_stay() {
+    let folder = folder();
+    let own = folder.path().join(format!("own-{}.sock", std::process::id()));
+    let dead = folder.path().join("dead-4294967295.sock");
+    for file in [&own, &dead] {
+        fs::write(file, "data").unwrap();
+    }
+    assert_eq!(Observer::at(folder.path(), "own").unwrap_err().kind(), ErrorKind::AddrInUse);
+    read_all(folder.path()).unwrap();
+    assert!(own.exists() && dead.exists());
+}

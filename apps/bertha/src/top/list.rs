@@ -67,7 +67,7 @@ pub(super) fn draw(view: &View, frame: &mut Frame<'_>) {
 fn refused(layers: &[bertha_observe::LayerState]) -> u64 {
     let values = layers.iter().flat_map(|layer| &layer.values);
     let refused = values.filter(|value| value.name.starts_with("refused_"));
-    refused.filter_map(|value| value.value.total()).sum()
+    refused.filter_map(|value| value.value.total()).fold(0, u64::saturating_add)
 }
 
 fn draw_table(view: &View, frame: &mut Frame<'_>, area: ratatui::layout::Rect) {
@@ -87,7 +87,7 @@ fn draw_table(view: &View, frame: &mut Frame<'_>, area: ratatui::layout::Rect) {
 fn summary(view: &View) -> String {
     let processes = view.processes.len();
     let connections: usize = view.processes.iter().map(|process| process.connections.len()).sum();
-    let left_out: u64 = view.processes.iter().map(|process| process.left_out).sum();
+    let left_out = view.processes.iter().map(|process| process.left_out).fold(0, u64::saturating_add);
     let mut text = format!(
         "bertha top: {}, {}",
         counted(processes, "process", "processes"),

@@ -24,6 +24,9 @@ use tokio::time::{sleep, timeout};
 /// Largest number of connections. A newcomer beyond takes the place of the oldest, which has had the most time.
 const CONNECTIONS: usize = 64;
 
+/// Number of connections that wait in the kernel.
+const QUEUE: i32 = 1_024;
+
 /// Longest time of a connection, which has one request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -54,6 +57,8 @@ impl Endpoint {
         };
         let listener = std::net::TcpListener::bind(address).map_err(named)?;
         listener.set_nonblocking(true).map_err(named)?;
+        // A second call sets another length of the queue; the standard library's is short.
+        rustix::net::listen(&listener, QUEUE).map_err(|errno| named(errno.into()))?;
         let address = listener.local_addr().map_err(named)?;
         let (end, ended) = oneshot::channel();
         let serving = move || {
