@@ -4,6 +4,9 @@ use bertha_datapath_sim as sim;
 use std::fmt;
 use std::time::Duration;
 
+/// Size of a packet in bytes.
+pub(super) const PACKET: usize = 1_352;
+
 /// A link with a queue of a bandwidth-delay product in front.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Link {

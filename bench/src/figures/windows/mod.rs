@@ -14,10 +14,10 @@ use crate::harness::Effort;
 use crate::report::{Budget, Report};
 use bertha_ycsb::plot::{Panel, PlotError, Series, over_time};
 use clap::Args;
-use link::{LINKS, Link};
+use link::{LINKS, Link, PACKET};
 use qlog::{History, Measures};
 use std::path::PathBuf;
-use trace::{ALGORITHMS, PACKET, Sample, Trace, follow};
+use trace::{ALGORITHMS, Sample, Trace, follow};
 
 /// Seed of chance.
 const SEED: u64 = 1;

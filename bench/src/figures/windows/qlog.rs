@@ -1,6 +1,6 @@
 //! The window of a connection from its qlog.
 
-use super::trace::PACKET;
+use super::link::PACKET;
 use crate::{Error, ErrorKind};
 use bertha_chunnels::reliable::Qlog;
 use serde_json::Value;

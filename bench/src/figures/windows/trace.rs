@@ -1,6 +1,6 @@
 //! A single flow over a single link, and its window over time.
 
-use super::Link;
+use super::link::{Link, PACKET};
 use super::qlog::Live;
 use crate::{Error, ErrorKind};
 use bertha_chunnels::congestion::{Bbr, Cubic, NewReno};
@@ -14,9 +14,6 @@ use std::time::Duration;
 
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];
-
-/// Size of a packet in bytes.
-pub(super) const PACKET: usize = 1_352;
 
 /// Size of a message that fills a packet, with its header of about 15 bytes.
 const MESSAGE: usize = 1_337;
