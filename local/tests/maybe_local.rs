@@ -1,6 +1,8 @@
 //! Stacks with `MaybeLocal` between two ends.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
+mod lines;
+
 use bertha_chunnels::{Noise, Nothing, Serialize};
 use bertha_core::guarantee::{Encrypted, Set};
 use bertha_core::{
@@ -12,8 +14,8 @@ use bertha_local::directory::Rules;
 use bertha_local::directory::server::DirectoryServer;
 use bertha_local::{Directory, MaybeLocal, MaybeLocalConnection, MaybeLocalStatistics, Reason, Way};
 use bertha_negotiation::{Agreement, Negotiate, Pick, Settings};
+use lines::Lines;
 use std::fs;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -280,35 +282,10 @@ fn the_agreement_says_whether_memory_is_shared_and_why_not() {
     });
 }
 
-/// The lines of the log of one thread.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Lines {
-    /// Returns the lines with this text.
-    fn with(&self, text: &str) -> Vec<String> {
-        let lines = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-        lines.lines().filter(|line| line.contains(text)).map(str::to_owned).collect()
-    }
-}
-
 #[test]
 fn a_server_that_has_registered_nothing_is_warned_once() {
     alone(async {
-        let lines = Lines::default();
-        let writer = lines.clone();
-        let log = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN);
-        let _log = tracing::subscriber::set_default(log.with_writer(move || writer.clone()).finish());
+        let (lines, _log) = Lines::capture();
         let warned = || lines.with("this process has registered no service").len();
         let (_folder, path) = started();
         let client = || MaybeLocal::new(at(&path));

@@ -9,6 +9,7 @@ mod observed;
 mod overload;
 mod patience;
 mod progress;
+mod replies;
 mod roaming;
 mod server;
 mod stages;

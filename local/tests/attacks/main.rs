@@ -3,6 +3,8 @@
 
 mod attached;
 mod deaf;
+#[path = "../lines/mod.rs"]
+mod lines;
 mod packets;
 mod refusals;
 mod silence;

@@ -1,5 +1,6 @@
 //! A directory that does not enter a service, which serves all the same.
 
+use crate::lines::Lines;
 use crate::packets::{HELD_UP, PATIENCE, Raw, started};
 use bertha_chunnels::Serialize;
 use bertha_core::{Addr, Connection, make_stack};
@@ -7,26 +8,10 @@ use bertha_datapath_kernel::Tcp;
 use bertha_local::directory::Rules;
 use bertha_local::{Directory, MaybeLocal, MaybeLocalStatistics, Registration, Way};
 use bertha_negotiation::Negotiate;
-use std::io::{self, Write};
 use std::path::Path;
 use std::slice::from_ref;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
-
-/// The lines of a log.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 fn directory(path: &Path) -> Directory {
     Directory::at(path).patience(PATIENCE)
@@ -34,10 +19,7 @@ fn directory(path: &Path) -> Directory {
 
 /// Registers a service that listens at a port, calls it once, and returns the registration, the way of the call, and the log.
 async fn served(path: &Path) -> (Registration, Way, String) {
-    let lines = Lines::default();
-    let writer = lines.clone();
-    let log = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_ansi(false);
-    let _log = tracing::subscriber::set_default(log.with_writer(move || writer.clone()).finish());
+    let (lines, _log) = Lines::capture();
     let stack = |directory| make_stack!(Serialize::<u64>::new(), MaybeLocal::new(directory));
     let server = directory(path);
     let on: Addr = "127.0.0.1:0".parse().unwrap();
@@ -54,8 +36,7 @@ async fn served(path: &Path) -> (Registration, Way, String) {
     connection.send(7).await.unwrap();
     assert_eq!(connection.recv().await.unwrap(), 8);
     let way = connection.statistics().get::<MaybeLocalStatistics>().unwrap().way;
-    let told = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
-    (registration, way, told)
+    (registration, way, lines.with("").join("\n"))
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! The wait until a client has proved that it has just made its offer.
 
-use super::server::{Admitted, Server, reply_with};
+use super::replies::reply_with;
+use super::server::{Admitted, Server};
 use crate::Runs;
 use crate::auth::NonceByOffer;
 use crate::handshake::{Accepted, AmplificationLimit, ConfirmationWait, Step, are_you_there};

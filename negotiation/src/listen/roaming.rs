@@ -1,6 +1,7 @@
 //! Data from an address without a connection, of a connection whose Chunnel outlives the addresses of its peers.
 
-use super::server::{Outcome, Server, reply_with};
+use super::replies::reply_with;
+use super::server::{Outcome, Server};
 use crate::Runs;
 use crate::link::data_tag;
 use crate::wire::{HEADER, Tag};

@@ -3,6 +3,7 @@
 use super::admission::Admissions;
 use super::overload::{Lack, OverloadCount};
 use super::progress::Progress;
+use super::replies::{BUSY, reply_with, turn_away};
 use super::statistics::{ClientCount, IncomingStatistics};
 use crate::auth::HandshakeNonce;
 use crate::auth::{NonceByOffer, offer_hash, seed};
@@ -42,9 +43,6 @@ const PARTS: u32 = 4;
 /// Maximum length of the first message of a stream, in bytes. It is twice the maximum of an offer, and more
 /// than the maximum of a first flight.
 pub(super) const LARGEST_FIRST: usize = 16 << 10;
-
-/// The text for a client that finds no room.
-pub(super) const BUSY: &str = "the server has more clients than it can hold at the moment; try again later";
 
 pub(super) struct Server<S, D: Runs<S>> {
     pub(super) stack: S,
@@ -585,20 +583,5 @@ impl<C: Connection<Data = Buf>> Drop for Cancelled<C> {
             // Once, if the datapath takes it at once: nothing can be waited for here.
             let _ = setup.failed(&Error::new(ErrorKind::Exhausted, reason)).now_or_never();
         }
-    }
-}
-
-/// Tells a client that there is no room for it. `id` is that of its offer, or 0 if none was read.
-pub(super) async fn turn_away<C: Connection<Data = Buf>>(base: &C, id: u64) {
-    let refusal = Refusal { id, kind: RefusalKind::Busy, text: BUSY.into() };
-    if let Ok(refusal) = wire::encode(Kind::Refusal, Tag::of(id), &refusal) {
-        reply_with(base, &refusal).await;
-    }
-}
-
-/// Sends a handshake message. A failure is not reported: the client repeats its offer.
-pub(super) async fn reply_with<C: Connection<Data = Buf>>(base: &C, reply: &[u8]) {
-    if let Ok(message) = Buf::copy_of(reply, 0) {
-        let _ = base.send(message).await;
     }
 }

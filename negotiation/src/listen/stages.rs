@@ -3,7 +3,7 @@
 use super::handshakes::{Handshakes, Room};
 use super::overload::{Lack, OverloadCount};
 use super::progress::Progress;
-use super::server::turn_away;
+use super::replies::turn_away;
 use crate::Settings;
 use bertha_core::{Base, BoxFuture, Buf, Connection, Error, ErrorKind, Network, Runtime};
 use futures_util::FutureExt;

@@ -39,7 +39,9 @@ mod families;
 mod layers;
 mod listeners;
 mod positions;
+mod read_metric;
 #[cfg(test)]
 mod tests;
 
 pub use collector::Collector;
+pub use read_metric::ReadMetric;

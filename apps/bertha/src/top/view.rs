@@ -25,8 +25,10 @@ pub(super) struct View {
     pub(super) processes: Vec<ProcessState>,
     /// The processes that did not tell their state, and why.
     pub(super) unknown: Vec<String>,
-    /// All rows that the filter lets through, in order.
+    /// The rows that the filter lets through, in order.
     pub(super) rows: Vec<Row>,
+    /// The rows of all connections.
+    all: Vec<Row>,
     chosen: Option<Key>,
     rates: Rates,
     /// The time of the last look.
@@ -55,6 +57,7 @@ impl View {
             processes: Vec::new(),
             unknown: Vec::new(),
             rows: Vec::new(),
+            all: Vec::new(),
             chosen: None,
             rates: Rates::default(),
             looked: None,
@@ -73,9 +76,8 @@ impl View {
                 Err(error) => self.unknown.push(escaped(&error.to_string())),
             }
         }
-        let mut rows: Vec<_> = self.processes.iter().flat_map(Row::all).collect();
-        self.rates.set(&mut rows, elapsed);
-        self.rows = rows;
+        self.all = self.processes.iter().flat_map(Row::all).collect();
+        self.rates.set(&mut self.all, elapsed);
         self.arrange();
     }
 
@@ -83,11 +85,11 @@ impl View {
     fn arrange(&mut self) {
         let wanted = self.filter.to_lowercase();
         let holds = |text: &str| text.to_lowercase().contains(&wanted);
-        self.rows.retain(|row| {
-            [&row.program, &row.local, &row.peer, &row.stack, &row.condition]
-                .into_iter()
-                .any(|text| holds(text))
-        });
+        let is_shown = |row: &&Row| {
+            let texts = [&row.program, &row.local, &row.peer, &row.stack, &row.condition];
+            texts.into_iter().any(|text| holds(text))
+        };
+        self.rows = self.all.iter().filter(is_shown).cloned().collect();
         self.sorting.sort(&mut self.rows, self.is_reversed);
     }
 
@@ -160,9 +162,6 @@ impl View {
             KeyCode::Char(c) if self.filter.len() < MOST_FILTER => self.filter.push(c),
             _ => return,
         }
-        // A shorter filter lets rows through again that the longer one has removed. Their rates come with the
-        // next look.
-        self.rows = self.processes.iter().flat_map(Row::all).collect();
         self.arrange();
     }
 

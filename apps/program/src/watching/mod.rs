@@ -1,13 +1,11 @@
 //! Options by which a running program is watched: metrics for Prometheus, and the list of its connections.
 
 mod endpoint;
-mod own;
 
-use bertha_core::Error;
+use bertha_core::{Error, ErrorKind};
 use bertha_observe::Observer;
-use bertha_observe::prometheus::Collector;
+use bertha_observe::prometheus::{Collector, ReadMetric};
 use endpoint::Endpoint;
-use own::Own;
 use prometheus::Registry;
 use std::net::SocketAddr;
 
@@ -39,7 +37,7 @@ impl Watching {
         let observer = self.observe.then(|| bertha_observe::observe(program)).transpose()?;
         let endpoint = self.metrics.map(|address| {
             let registry = Registry::new();
-            registry.register(Box::new(Collector::new())).map_err(own::refused)?;
+            registry.register(Box::new(Collector::new())).map_err(refused)?;
             let endpoint = Endpoint::open(address, registry.clone())?;
             crate::say(format!("{program}: metrics at http://{}/metrics", endpoint.address()));
             Ok::<_, Error>((registry, endpoint))
@@ -57,14 +55,14 @@ impl Watched {
     /// Adds a counter of the program. `read` is called when Prometheus asks.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`](bertha_core::ErrorKind::Invalid) if the name is used already or can't be one.
+    /// [`ErrorKind::Invalid`] if the name is used already or can't be one.
     pub fn counter(
         &self,
         name: &str,
         help: &str,
         read: impl Fn() -> u64 + Send + Sync + 'static,
     ) -> Result<(), Error> {
-        self.add(|| Own::counter(name, help, None, move || vec![("", read())]))
+        self.add(|| ReadMetric::counter(name, help, read))
     }
 
     /// Adds a counter with a series for each value of `label`.
@@ -78,7 +76,7 @@ impl Watched {
         label: &str,
         read: impl Fn() -> Vec<(&'static str, u64)> + Send + Sync + 'static,
     ) -> Result<(), Error> {
-        self.add(|| Own::counter(name, help, Some(label), read))
+        self.add(|| ReadMetric::counters(name, help, label, read))
     }
 
     /// Adds a number of the program that may rise and fall.
@@ -91,15 +89,19 @@ impl Watched {
         help: &str,
         read: impl Fn() -> u64 + Send + Sync + 'static,
     ) -> Result<(), Error> {
-        self.add(|| Own::gauge(name, help, move || vec![("", read())]))
+        self.add(|| ReadMetric::gauge(name, help, read))
     }
 
-    fn add(&self, own: impl FnOnce() -> Result<Own, prometheus::Error>) -> Result<(), Error> {
+    fn add(&self, metric: impl FnOnce() -> Result<ReadMetric, prometheus::Error>) -> Result<(), Error> {
         match &self.endpoint {
             None => Ok(()),
             Some((registry, _)) => {
-                own().and_then(|own| registry.register(Box::new(own))).map_err(own::refused)
+                metric().and_then(|metric| registry.register(Box::new(metric))).map_err(refused)
             }
         }
     }
+}
+
+fn refused(error: prometheus::Error) -> Error {
+    Error::new(ErrorKind::Invalid, format!("a metric is refused: {error}"))
 }
