@@ -26,7 +26,7 @@ type Waiting = (Instant, u64);
 pub(super) struct Held<T> {
     network: Option<Network>,
     began: Instant,
-    progress: Progress,
+    pub(super) progress: Progress,
     /// The time since which it waits, according to its entries.
     waits_since: Instant,
     /// The handshake itself.

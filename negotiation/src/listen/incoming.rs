@@ -168,7 +168,7 @@ where
             }
         };
         let now = || self.runtime.as_ref().map(Runtime::now);
-        let ended = self.stages.next(now, Outcome::is_good, Outcome::is_ready);
+        let ended = self.stages.next(now, Outcome::is_good, Outcome::is_ready, &self.server.overload);
         let ended = pin!(ended.fuse());
         let wait = pin!(wait.fuse());
         let accept = pin!(accept.fuse());
@@ -226,9 +226,9 @@ where
     }
 
     async fn meet(&mut self, base: Arc<D::Connection>) -> OutcomeOf<S, D> {
-        let meeting = Box::pin(self.server.clone().meet(base.clone()));
         let progress = begun(&*base);
-        self.begin(Kind::Silent, base, progress, meeting).await
+        let meeting = Box::pin(self.server.clone().meet(base.clone(), progress.clone()));
+        self.begin(Kind::Proven, base, progress, meeting).await
     }
 
     /// Handles that descriptors or memory have run out: the handshakes and connections that have waited
@@ -254,8 +254,8 @@ where
                     let is_proven = client.amplification_limit == AmplificationLimit::UNLIMITED;
                     let kind = if is_proven { Kind::Proven } else { Kind::Unvalidated };
                     let base = client.base.clone();
-                    let confirming = Box::pin(self.server.clone().confirm(client));
                     let progress = begun(&*base);
+                    let confirming = Box::pin(self.server.clone().confirm(client, progress.clone()));
                     self.begin(kind, base, progress, confirming).await
                 }
                 Outcome::Entering(client) => {

@@ -1,29 +1,47 @@
-//! The time at which the peer of a handshake was heard.
+//! The progress of a handshake, and its end for want of room.
 
 use bertha_core::{BoxFuture, Runtime};
 use parking_lot::Mutex;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Instant;
+use tokio::sync::Notify;
 
-/// The time since which a handshake waits for its peer. All copies share the time.
+/// The time since which a handshake waits for its peer, and the signal to give the handshake up. All copies share
+/// both.
 #[derive(Debug, Clone)]
-pub(super) struct Progress(Arc<Mutex<Instant>>);
+pub(super) struct Progress(Arc<ProgressState>);
+
+#[derive(Debug)]
+struct ProgressState {
+    heard_at: Mutex<Instant>,
+    given_up: Notify,
+}
 
 impl Progress {
     /// Makes the progress of a handshake whose peer was heard `now`.
     pub(super) fn new(now: Instant) -> Self {
-        Self(Arc::new(Mutex::new(now)))
+        Self(Arc::new(ProgressState { heard_at: Mutex::new(now), given_up: Notify::new() }))
     }
 
     /// Returns the time at which the peer was heard last.
     pub(super) fn heard_at(&self) -> Instant {
-        *self.0.lock()
+        *self.0.heard_at.lock()
     }
 
     /// The peer was heard `now`.
     pub(super) fn heard(&self, now: Instant) {
-        *self.0.lock() = now;
+        *self.0.heard_at.lock() = now;
+    }
+
+    /// Asks the handshake to end, and to tell its peer that there is no room.
+    pub(super) fn give_up(&self) {
+        self.0.given_up.notify_one();
+    }
+
+    /// Waits until the handshake has to end. One future waits at a time. Cancellation-safe.
+    pub(super) async fn given_up(&self) {
+        self.0.given_up.notified().await;
     }
 
     /// Runs `work`, and records progress when `arrivals`, a running count of messages of the peer, has

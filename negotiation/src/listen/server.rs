@@ -3,7 +3,8 @@
 use super::admission::Admissions;
 use super::overload::{Lack, OverloadCount};
 use super::progress::Progress;
-use super::replies::{BUSY, reply_with, turn_away};
+use super::replies::{BUSY, reply_with, turn_away, turn_away_within};
+use super::stages::TELLING;
 use super::statistics::{ClientCount, IncomingStatistics};
 use crate::auth::HandshakeNonce;
 use crate::auth::{NonceByOffer, offer_hash, seed};
@@ -18,13 +19,13 @@ use crate::link::LinkConnector;
 use crate::link::{
     AddressChallenge, Agreed, AnswerTask, CandidateSlot, Evictable, FromLink, MovableLinks, Setup, Start,
 };
-use crate::wire::{self, Kind, Refusal, RefusalKind, Tag};
+use crate::wire;
 use crate::{Agreement, Link, Negotiated, Runs, Settings, ZeroRtt, span};
 use bertha_core::{
     Base, Buf, ConnectContext, Connection, Error, ErrorKind, Listener, Network, Node, NotePlace, Picks, Role,
     Runtime,
 };
-use futures_util::future::FutureExt;
+use futures_util::future::{Either, FutureExt, select};
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -186,20 +187,20 @@ where
     S: Send + Sync + 'static,
     D: Runs<S>,
 {
-    /// Handles a new base connection, by its first message.
-    pub(super) async fn meet(self: Arc<Self>, base: Arc<D::Connection>) -> Outcome<D::Connection, D::Out> {
-        let part = self.settings.handshake_timeout / PARTS;
-        let what = "the client connected and sent no offer";
-        let mut parts = 1;
-        let received = loop {
-            match within(base.base().runtime(), part, || what, pin!(base.recv())).await {
-                Err(error) if error.kind() == ErrorKind::TimedOut && parts < PARTS => parts += 1,
-                received => break received,
+    /// Handles a new base connection, by its first message. A client that is given up before it has sent a
+    /// message is told so.
+    pub(super) async fn meet(
+        self: Arc<Self>,
+        base: Arc<D::Connection>,
+        progress: Progress,
+    ) -> Outcome<D::Connection, D::Out> {
+        let first = match self.first_message(&base, &progress).await {
+            Some(Ok(first)) => first,
+            Some(Err(error)) => return Outcome::Failed(error),
+            None => {
+                turn_away_within(&*base, TELLING).await;
+                return Outcome::Nothing;
             }
-        };
-        let first = match received {
-            Ok(first) => first,
-            Err(error) => return Outcome::Failed(error),
         };
         // Before the answer, since the client's first large message may follow its confirmation in one piece. What a client
         // sends before it has confirmed is dropped message by message, and the datapath bounds the memory of unfinished messages.
@@ -209,6 +210,25 @@ where
                 Box::pin(self.greet_behind(base, vain)).await
             }
             outcome => outcome,
+        }
+    }
+
+    /// Receives the first message on a base connection. Returns `None` if the client is given up.
+    async fn first_message(&self, base: &D::Connection, progress: &Progress) -> Option<Result<Buf, Error>> {
+        let part = self.settings.handshake_timeout / PARTS;
+        let what = "the client connected and sent no offer";
+        let mut given_up = pin!(progress.given_up());
+        let mut parts = 1;
+        loop {
+            let received = pin!(base.recv());
+            let received = pin!(within(base.base().runtime(), part, || what, received));
+            match select(received, given_up.as_mut()).await {
+                Either::Left((Err(error), _)) if error.kind() == ErrorKind::TimedOut && parts < PARTS => {
+                    parts += 1;
+                }
+                Either::Left((received, _)) => return Some(received),
+                Either::Right(_) => return None,
+            }
         }
     }
 
@@ -264,16 +284,20 @@ where
         }
     }
 
-    /// Waits until a client has confirmed.
+    /// Waits until a client has confirmed. The datapath tells a client that is given up here that the
+    /// connection has ended.
     pub(super) async fn confirm(
         self: Arc<Self>,
         Unconfirmed { base, accepted, amplification_limit, fresh }: Unconfirmed<D::Connection>,
+        progress: Progress,
     ) -> Outcome<D::Connection, D::Out> {
-        match self.confirmation(&base, *accepted, amplification_limit, &fresh).await {
-            Some((accepted, overtaken)) => {
-                Outcome::Entering(Entering::confirmed(base, Box::new(accepted), overtaken))
+        let confirmation = pin!(self.confirmation(&base, *accepted, amplification_limit, &fresh));
+        let given_up = pin!(progress.given_up());
+        match select(confirmation, given_up).await {
+            Either::Left((Some((accepted, overtaken)), _)) => {
+                Outcome::Entering(Entering::confirmed(base.clone(), Box::new(accepted), overtaken))
             }
-            None => Outcome::Nothing,
+            Either::Left((None, _)) | Either::Right(_) => Outcome::Nothing,
         }
     }
 
@@ -530,7 +554,12 @@ where
         let built = D::instantiate(&self.stack, link, Picks::new(&picks), context);
         let arrivals = || evictable.upgrade().map(|link| link.arrivals());
         let built = pin!(progress.observe(&runtime, arrivals, built));
-        let built = within(&runtime, self.settings.handshake_timeout, || NOT_READY, built).await;
+        let built = pin!(within(&runtime, self.settings.handshake_timeout, || NOT_READY, built));
+        let given_up = pin!(progress.given_up());
+        let built = match select(built, given_up).await {
+            Either::Left((built, _)) => built,
+            Either::Right(_) => Err(Error::new(ErrorKind::Exhausted, BUSY)),
+        };
         let setup = setup.0.take();
         match built {
             Ok(connection) => {

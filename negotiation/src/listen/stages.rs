@@ -3,14 +3,11 @@
 use super::handshakes::{Handshakes, Room};
 use super::overload::{Lack, OverloadCount};
 use super::progress::Progress;
-use super::replies::turn_away;
 use crate::Settings;
 use bertha_core::{Base, BoxFuture, Buf, Connection, Error, ErrorKind, Network, Runtime};
-use futures_util::FutureExt;
-use futures_util::future::select;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -19,19 +16,18 @@ use tokio::sync::mpsc;
 /// Maximum number of places, beyond which places serve no server.
 const MOST: usize = 1 << 20;
 
-/// Longest time for which a client that is given up is told so, if the datapath does not take it at once.
-const TELLING: Duration = Duration::from_millis(100);
+/// Longest time for which a handshake that is given up tells its client so, if the datapath does not take it at
+/// once.
+pub(super) const TELLING: Duration = Duration::from_millis(100);
 
-/// Maximum number of clients that are told so beside each other; a further one takes the place of the oldest.
-const MOST_TOLD: usize = 64;
+/// Maximum number of handshakes that tell their clients so at one time; a further one takes the place of the oldest.
+const MOST_TELLING: usize = 64;
 
 type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
 /// The places that a handshake takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A stream that has not made its offer.
-    Silent,
     /// A client at an unvalidated address, which has to confirm.
     Unvalidated,
     /// Any other handshake.
@@ -43,8 +39,8 @@ pub(super) struct Stages<C: Connection, O> {
     /// The handshakes of clients with unvalidated addresses, which keep no other client from a place.
     unvalidated: Handshakes<Work<C>>,
     proven: Handshakes<Work<C>>,
-    /// The tasks that tell clients that they are given up.
-    telling: VecDeque<TaskOf<C>>,
+    /// The handshakes that are given up and have not ended.
+    given_up: VecDeque<GivenUp<C>>,
     next: u64,
     outcomes: mpsc::Sender<Ended<O>>,
     ended: mpsc::Receiver<Ended<O>>,
@@ -53,9 +49,16 @@ pub(super) struct Stages<C: Connection, O> {
 /// A handshake's task.
 struct Work<C: Connection> {
     base: Arc<C>,
-    is_silent: bool,
     /// Ends the handshake when it is dropped.
     _task: TaskOf<C>,
+}
+
+/// A handshake that tells its client that there is no room for it. A handshake may have come to its end before
+/// it hears that it is given up; then its outcome counts.
+struct GivenUp<C: Connection> {
+    number: u64,
+    since: Instant,
+    work: Work<C>,
 }
 
 /// The end of the handshake with this number.
@@ -75,7 +78,7 @@ impl<C: Connection<Data = Buf>, O: From<Error> + Send + 'static> Stages<C, O> {
         Self {
             unvalidated: Handshakes::new(unvalidated, patience),
             proven: Handshakes::new(most, patience),
-            telling: VecDeque::new(),
+            given_up: VecDeque::new(),
             next: 0,
             outcomes,
             ended,
@@ -144,17 +147,19 @@ impl<C: Connection<Data = Buf>, O: From<Error> + Send + 'static> Stages<C, O> {
             // Fails only if the server is gone.
             let _ = outcomes.send(Ended { number, outcome }).await;
         });
-        let work = Work { base, is_silent: kind == Kind::Silent, _task: task };
+        let work = Work { base, _task: task };
         self.of(kind).insert(number, network, progress, work);
     }
 
     /// Waits for the outcome of a handshake. The outcome of a handshake that was given up counts only if it
-    /// `is_ready`. An outcome that `is_good` shows the time that handshakes take. Cancellation-safe.
+    /// `is_good`, and after [`TELLING`] only if it `is_ready`. An outcome that `is_good` shows the time that
+    /// handshakes take. Cancellation-safe.
     pub(super) async fn next(
         &mut self,
         now: impl Fn() -> Option<Instant>,
         is_good: impl Fn(&O) -> bool,
         is_ready: impl Fn(&O) -> bool,
+        overload: &OverloadCount,
     ) -> O {
         loop {
             // This end has a sender, so there is always another.
@@ -166,8 +171,13 @@ impl<C: Connection<Data = Buf>, O: From<Error> + Send + 'static> Stages<C, O> {
                 Some(now) => stage.finish(number, now),
                 None => stage.remove(number).is_some(),
             });
-            if is_held || is_ready(&outcome) {
-                return outcome;
+            let given_up = self.given_up.iter().position(|given_up| given_up.number == number);
+            let given_up = given_up.and_then(|at| self.given_up.remove(at));
+            match given_up {
+                Some(_) if is_good(&outcome) => return outcome,
+                Some(given_up) => given_up.count(overload),
+                None if is_held || is_ready(&outcome) => return outcome,
+                None => {}
             }
         }
     }
@@ -175,35 +185,32 @@ impl<C: Connection<Data = Buf>, O: From<Error> + Send + 'static> Stages<C, O> {
     fn of(&mut self, kind: Kind) -> &mut Handshakes<Work<C>> {
         match kind {
             Kind::Unvalidated => &mut self.unvalidated,
-            Kind::Silent | Kind::Proven => &mut self.proven,
+            Kind::Proven => &mut self.proven,
         }
     }
 
+    /// Gives up a handshake. A client at an unvalidated address is not told: it may not be there.
     fn give_up(&mut self, kind: Kind, number: u64, now: Instant, overload: &OverloadCount) {
         let Some(held) = self.of(kind).remove(number) else { return };
-        let Work { base, is_silent, _task } = held.work;
-        overload.count(Lack::Handshake, Some(&base.base().peer_addr()), now);
-        // A later stage tells its client when its task ends.
-        if is_silent {
-            self.tell(base);
+        let given_up = GivenUp { number, since: now, work: held.work };
+        if kind == Kind::Unvalidated {
+            return given_up.count(overload);
+        }
+        held.progress.give_up();
+        self.given_up.push_back(given_up);
+        while let Some(oldest) = self.given_up.front()
+            && (self.given_up.len() > MOST_TELLING || now > oldest.since + TELLING)
+            && let Some(oldest) = self.given_up.pop_front()
+        {
+            oldest.count(overload);
         }
     }
+}
 
-    /// Tells a client that it is given up.
-    fn tell(&mut self, base: Arc<C>) {
-        // A socket with room takes it at once, unless this task has used up its turn on the runtime.
-        if turn_away(&*base, 0).now_or_never().is_some() {
-            return;
-        }
-        let runtime = base.base().runtime().clone();
-        let late = runtime.sleep_until(runtime.now() + TELLING);
-        let telling = runtime.spawn(async move {
-            select(pin!(turn_away(&*base, 0)), pin!(late)).await;
-        });
-        if self.telling.len() == MOST_TOLD {
-            self.telling.pop_front();
-        }
-        self.telling.push_back(telling);
+impl<C: Connection<Data = Buf>> GivenUp<C> {
+    /// Counts a handshake that has ended for want of room.
+    fn count(self, overload: &OverloadCount) {
+        overload.count(Lack::Handshake, Some(&self.work.base.base().peer_addr()), self.since);
     }
 }
 
@@ -227,5 +234,107 @@ impl<O: From<Error>> Future for Handshake<O> {
             let what = "a Chunnel panicked while it got ready; the message of the panic says where";
             Poll::Ready(Error::new(ErrorKind::Io, what).at("negotiation").into())
         })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests {
+    use super::super::replies::turn_away_within;
+    use super::*;
+    use bertha_datapath_sim::{PairConnection, Sim, SimRuntime, pair};
+    use futures_util::FutureExt;
+
+    /// The name of a client whose handshake has ended well.
+    struct Made(Option<&'static str>);
+
+    impl From<Error> for Made {
+        fn from(_: Error) -> Self {
+            Self(None)
+        }
+    }
+
+    type SimStages = Stages<PairConnection<SimRuntime>, Made>;
+
+    /// Begins the handshake of a client, and returns the client's end.
+    fn begin(
+        stages: &mut SimStages,
+        runtime: &SimRuntime,
+        overload: &OverloadCount,
+        handshake: impl FnOnce(Arc<PairConnection<SimRuntime>>, Progress) -> BoxFuture<'static, Made>,
+    ) -> PairConnection<SimRuntime> {
+        let (here, there) = pair(runtime.clone());
+        let (here, progress) = (Arc::new(here), Progress::new(runtime.now()));
+        let handshake = Handshake::new(handshake(here.clone(), progress.clone()));
+        stages.begin(Kind::Proven, here, progress, handshake, overload);
+        there
+    }
+
+    /// Has a place for one handshake, and gives up the handshake `first` for another.
+    fn give_up_for_another(
+        first: impl FnOnce(Arc<PairConnection<SimRuntime>>, Progress) -> BoxFuture<'static, Made>,
+        pause: Duration,
+    ) -> (Vec<&'static str>, u64, bool) {
+        let mut sim = Sim::new(1);
+        let runtime = sim.runtime();
+        sim.run(async {
+            let settings = Settings { concurrent_handshakes: 1, ..Settings::default() };
+            let (mut stages, overload) = (SimStages::new(&settings, None), OverloadCount::default());
+            let client = begin(&mut stages, &runtime, &overload, first);
+            runtime.sleep(pause).await;
+            let later = runtime.clone();
+            let _other = begin(&mut stages, &runtime, &overload, |_, _| {
+                Box::pin(async move {
+                    later.sleep(Duration::from_secs(1)).await;
+                    Made(Some("other"))
+                })
+            });
+            let mut made = Vec::new();
+            while !made.contains(&"other") {
+                let now = || Some(runtime.now());
+                let is_good = |outcome: &Made| outcome.0.is_some();
+                made.extend(stages.next(now, is_good, |_| false, &overload).await.0);
+            }
+            (made, overload.get().handshakes, matches!(client.recv().now_or_never(), Some(Ok(_))))
+        })
+    }
+
+    #[test]
+    fn a_client_that_is_given_up_is_told_and_counted() {
+        let waits = |base: Arc<PairConnection<SimRuntime>>, progress: Progress| -> BoxFuture<'static, Made> {
+            Box::pin(async move {
+                progress.given_up().await;
+                turn_away_within(&*base, TELLING).await;
+                Made(None)
+            })
+        };
+        assert_eq!(give_up_for_another(waits, Duration::from_millis(1)), (vec!["other"], 1, true));
+    }
+
+    #[test]
+    fn an_outcome_that_was_there_before_its_handshake_was_given_up_counts() {
+        let is_made = |_, _| -> BoxFuture<'static, Made> { Box::pin(async { Made(Some("first")) }) };
+        assert_eq!(
+            give_up_for_another(is_made, Duration::from_millis(1)),
+            (vec!["first", "other"], 0, false)
+        );
+    }
+
+    /// The end of a handshake that hears nothing is that of its task.
+    #[test]
+    fn a_handshake_that_does_not_end_is_ended_for_the_next_that_is_given_up() {
+        let mut sim = Sim::new(1);
+        let runtime = sim.runtime();
+        sim.run(async {
+            let settings = Settings { concurrent_handshakes: 1, ..Settings::default() };
+            let (mut stages, overload) = (SimStages::new(&settings, None), OverloadCount::default());
+            let stuck = || begin(&mut stages, &runtime, &overload, |_, _| Box::pin(std::future::pending()));
+            let clients: Vec<_> = std::iter::repeat_with(stuck).take(MOST_TELLING + 11).collect();
+            assert_eq!((overload.get().handshakes, stages.given_up.len()), (10, MOST_TELLING));
+            runtime.sleep(2 * TELLING).await;
+            let last = begin(&mut stages, &runtime, &overload, |_, _| Box::pin(std::future::pending()));
+            assert_eq!((overload.get().handshakes, stages.given_up.len()), (10 + MOST_TELLING as u64, 1));
+            drop((clients, last));
+        });
     }
 }

@@ -201,7 +201,7 @@ async fn the_second_receiver_brings_the_order_of_nats() {
 /// The participants agree through one server, and publish to another server.
 #[cfg(all(feature = "nats", feature = "redis"))]
 #[tokio::test]
-async fn they_agree_through_redis() {
+async fn they_agree_through_redis_over_nats() {
     let (address, store) = (bertha_tests::service("BERTHA_NATS"), bertha_tests::service("BERTHA_REDIS"));
     let (Some(address), Some(store)) = (address, store) else { return };
     let service = bertha_queues::nats::Nats::connect(&address).await.unwrap().ordered_by_key(8);
