@@ -176,7 +176,7 @@ where
         let mut wait = wait;
         let mut accept = accept;
         select_biased! {
-            outcome = ended => Event::Ended(outcome),
+            outcome = ended => outcome.map_or(Event::Due, Event::Ended),
             from_link = self.from_links.recv().fuse() => from_link.map_or(Event::Due, Event::Said),
             () = wait => Event::Due,
             accepted = accept => Event::Accepted(accepted),

@@ -16,12 +16,13 @@ use tokio::sync::mpsc;
 /// Maximum number of places, beyond which places serve no server.
 const MOST: usize = 1 << 20;
 
-/// Longest time for which a handshake that is given up tells its client so, if the datapath does not take it at
-/// once.
-pub(super) const TELLING: Duration = Duration::from_millis(100);
+/// Longest time for which a handshake that is given up tells its client so. Most need no longer than their tasks
+/// wait for a processor.
+pub(super) const TELLING: Duration = Duration::from_secs(1);
 
-/// Maximum number of handshakes that tell their clients so at one time; a further one takes the place of the oldest.
-const MOST_TELLING: usize = 64;
+/// Maximum number of handshakes that tell their clients so at one time. Streams wait in the backlog meanwhile; over
+/// datagrams a further handshake takes the place of the oldest.
+const MOST_TELLING: usize = 256;
 
 type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
@@ -97,6 +98,12 @@ impl<C: Connection<Data = Buf>, O: From<Error> + Send + 'static> Stages<C, O> {
         now: Instant,
         overload: &OverloadCount,
     ) -> Result<(), Instant> {
+        self.forget_old(now, overload);
+        if self.given_up.len() >= MOST_TELLING
+            && let Some(oldest) = self.given_up.front()
+        {
+            return Err(oldest.since + TELLING);
+        }
         match self.proven.room(newcomer, now) {
             Room::Free => Ok(()),
             Room::InPlaceOf(number) => {
@@ -151,34 +158,33 @@ impl<C: Connection<Data = Buf>, O: From<Error> + Send + 'static> Stages<C, O> {
         self.of(kind).insert(number, network, progress, work);
     }
 
-    /// Waits for the outcome of a handshake. The outcome of a handshake that was given up counts only if it
-    /// `is_good`, and after [`TELLING`] only if it `is_ready`. An outcome that `is_good` shows the time that
-    /// handshakes take. Cancellation-safe.
+    /// Waits for the end of a handshake, and returns its outcome if it counts. The outcome of a handshake that was
+    /// given up counts only if it `is_good`, and after [`TELLING`] only if it `is_ready`. An outcome that `is_good`
+    /// shows the time that handshakes take. Cancellation-safe.
     pub(super) async fn next(
         &mut self,
         now: impl Fn() -> Option<Instant>,
         is_good: impl Fn(&O) -> bool,
         is_ready: impl Fn(&O) -> bool,
         overload: &OverloadCount,
-    ) -> O {
-        loop {
-            // This end has a sender, so there is always another.
-            let Some(Ended { number, outcome }) = self.ended.recv().await else {
-                return std::future::pending().await;
-            };
-            let finished = now().filter(|_| is_good(&outcome));
-            let is_held = [&mut self.proven, &mut self.unvalidated].into_iter().any(|stage| match finished {
-                Some(now) => stage.finish(number, now),
-                None => stage.remove(number).is_some(),
-            });
-            let given_up = self.given_up.iter().position(|given_up| given_up.number == number);
-            let given_up = given_up.and_then(|at| self.given_up.remove(at));
-            match given_up {
-                Some(_) if is_good(&outcome) => return outcome,
-                Some(given_up) => given_up.count(overload),
-                None if is_held || is_ready(&outcome) => return outcome,
-                None => {}
+    ) -> Option<O> {
+        // This end has a sender, so there is always another.
+        let Some(Ended { number, outcome }) = self.ended.recv().await else {
+            return std::future::pending().await;
+        };
+        let finished = now().filter(|_| is_good(&outcome));
+        let is_held = [&mut self.proven, &mut self.unvalidated].into_iter().any(|stage| match finished {
+            Some(now) => stage.finish(number, now),
+            None => stage.remove(number).is_some(),
+        });
+        let given_up = self.given_up.iter().position(|given_up| given_up.number == number);
+        match given_up.and_then(|at| self.given_up.remove(at)) {
+            Some(_) if is_good(&outcome) => Some(outcome),
+            Some(given_up) => {
+                given_up.count(overload);
+                None
             }
+            None => (is_held || is_ready(&outcome)).then_some(outcome),
         }
     }
 
@@ -198,8 +204,13 @@ impl<C: Connection<Data = Buf>, O: From<Error> + Send + 'static> Stages<C, O> {
         }
         held.progress.give_up();
         self.given_up.push_back(given_up);
+        self.forget_old(now, overload);
+    }
+
+    /// Ends the handshakes that were given up and took too long to end, or are too many.
+    fn forget_old(&mut self, now: Instant, overload: &OverloadCount) {
         while let Some(oldest) = self.given_up.front()
-            && (self.given_up.len() > MOST_TELLING || now > oldest.since + TELLING)
+            && (self.given_up.len() > MOST_TELLING || now >= oldest.since + TELLING)
             && let Some(oldest) = self.given_up.pop_front()
         {
             oldest.count(overload);
@@ -293,7 +304,7 @@ mod tests {
             while !made.contains(&"other") {
                 let now = || Some(runtime.now());
                 let is_good = |outcome: &Made| outcome.0.is_some();
-                made.extend(stages.next(now, is_good, |_| false, &overload).await.0);
+                made.extend(stages.next(now, is_good, |_| false, &overload).await.and_then(|made| made.0));
             }
             (made, overload.get().handshakes, matches!(client.recv().now_or_never(), Some(Ok(_))))
         })
