@@ -21,7 +21,7 @@ impl ReadMetric {
     /// Makes a counter: a number that never falls.
     ///
     /// # Errors
-    /// [`prometheus::Error`] if the name can't be one.
+    /// `prometheus::Error` if the name can't be one.
     pub fn counter(
         name: &str,
         help: &str,
