@@ -79,7 +79,6 @@ enum Congestion {
 /// A task for which the options choose the stack and the datapath.
 pub(super) trait Task: Send {
     /// Returns true if the task accepts connections.
-    #[cfg(feature = "quic")]
     fn is_server(&self) -> bool;
 
     /// Runs the task over this stack and this datapath.

@@ -96,7 +96,6 @@ impl Outcomes {
 }
 
 impl Task for Receive {
-    #[cfg(feature = "quic")]
     fn is_server(&self) -> bool {
         true
     }

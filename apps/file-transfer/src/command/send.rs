@@ -48,7 +48,6 @@ struct Sender {
 }
 
 impl Task for Sender {
-    #[cfg(feature = "quic")]
     fn is_server(&self) -> bool {
         false
     }
