@@ -5,7 +5,7 @@ use crate::handshake::CurrentAgreement;
 use crate::observing::{self, EntryGuard, Parts};
 use crate::uncloned::uncloned;
 use crate::{Agreement, Session};
-use bertha_core::{Connection, Drops, Statistics, forward};
+use bertha_core::{Addr, Base, Connection, Drops, Statistics, forward};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -52,6 +52,22 @@ impl<C> Negotiated<C> {
 
     pub(crate) fn connection(&self) -> &C {
         &self.connection
+    }
+
+    /// Returns the address of the peer. A stack with roaming follows its peer to another address.
+    pub fn peer_addr(&self) -> Addr
+    where
+        C: Connection,
+    {
+        self.connection.base().peer_addr()
+    }
+
+    /// Returns the address of this end.
+    pub fn local_addr(&self) -> Addr
+    where
+        C: Connection,
+    {
+        self.connection.base().local_addr()
     }
 
     /// Returns the stack in use, and the reasons for it. An [`upgrade`](Negotiated::upgrade) by either end

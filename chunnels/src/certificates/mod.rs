@@ -25,6 +25,7 @@ mod expiry;
 mod handshakes;
 mod identity;
 pub(crate) mod noted;
+mod own_keys;
 mod peer_expiry;
 mod pem;
 pub(crate) mod refusal;

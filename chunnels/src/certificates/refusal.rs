@@ -32,9 +32,9 @@ pub(crate) fn explain(error: rustls::Error, side: &Side, shown: Option<&[u8]>) -
             (ErrorKind::Unauthenticated, what)
         }
         Tls::AlertReceived(alert) => return refused_by_peer(*alert, side).because(error),
-        Tls::NoApplicationProtocol => (ErrorKind::Refused, other_protocol(other)),
+        Tls::NoApplicationProtocol => (ErrorKind::Refused, other_protocol(side)),
         Tls::General(text) if text.ends_with(NO_CERTIFICATE_RESOLVED) => {
-            (ErrorKind::Refused, format!("{}, and named none (ALPN)", other_protocol(other)))
+            (ErrorKind::Refused, format!("{}, and named none (ALPN)", other_protocol(side)))
         }
         Tls::PeerIncompatible(
             PeerIncompatible::IncorrectCertificateTypeExtension
@@ -56,8 +56,8 @@ pub(crate) fn explain(error: rustls::Error, side: &Side, shown: Option<&[u8]>) -
 /// texts alone, with a prefix.
 const NO_CERTIFICATE_RESOLVED: &str = "no server certificate chain resolved";
 
-fn other_protocol(other: &str) -> String {
-    format!("the {other} speaks TLS for another protocol than bertha/3")
+fn other_protocol(side: &Side) -> String {
+    format!("the {} speaks TLS for another protocol than {}", side.other(), side.protocol())
 }
 
 fn other_kind_of_proof() -> String {
@@ -161,7 +161,7 @@ pub(crate) fn refused_by_peer(alert: AlertDescription, side: &Side) -> Error {
         | Alert::InsufficientSecurity => {
             (ErrorKind::Unauthenticated, format!("the {other} refused {own}, with the alert {alert:?}"))
         }
-        Alert::NoApplicationProtocol => (ErrorKind::Refused, other_protocol(other)),
+        Alert::NoApplicationProtocol => (ErrorKind::Refused, other_protocol(side)),
         Alert::HandshakeFailure => (
             ErrorKind::Refused,
             format!(

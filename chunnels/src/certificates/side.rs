@@ -4,6 +4,7 @@ use super::accepted::AcceptedChains;
 use super::description::described;
 #[cfg(feature = "tls")]
 use super::handshakes::HandshakeCount;
+use super::own_keys::OwnKeys;
 use super::peer_expiry::PeerWarnings;
 use super::verifier::Verifier;
 use super::{TlsIdentity, Trust, invalid, provider};
@@ -12,14 +13,14 @@ use parking_lot::Mutex;
 use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
 use rustls::crypto::ring::Ticketer;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
+use rustls::server::NoServerSessionStorage;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{ClientConfig, ServerConfig};
+use rustls::{ClientConfig, KeyLogFile, ServerConfig};
 use std::fmt;
 use std::sync::Arc;
 
-/// The name of the protocol in TLS (ALPN, RFC 7301).
-pub(crate) const PROTOCOL: &[u8] = b"bertha/3";
+/// The name of the protocol in TLS (ALPN, RFC 7301), unless the application chooses another.
+const PROTOCOL: &str = "bertha/3";
 
 /// Number of sessions that a client keeps: the sessions of its last connections to its server name.
 const SESSIONS: usize = 8;
@@ -31,16 +32,26 @@ pub(crate) struct Side {
 }
 
 struct SideShared {
-    role: RoleInTls,
-    identity: Option<TlsIdentity>,
-    /// The accepted proofs of the other end; `None` at a server that asks for none.
-    trust: Option<Trust>,
+    settings: SideSettings,
     /// The configuration. It is built by the first connection, and again after the identity was reloaded.
     /// Locked for a copy, and while it is built.
     built: Mutex<Option<Built>>,
     peer_warnings: PeerWarnings,
     #[cfg(feature = "tls")]
     handshakes: HandshakeCount,
+}
+
+/// The choices of the application.
+#[derive(Debug, Clone)]
+struct SideSettings {
+    role: RoleInTls,
+    /// The identities of this end. A server shows the identity that has the name that the client wants, else the
+    /// first.
+    identities: Vec<TlsIdentity>,
+    /// The accepted proofs of the other end; `None` at a server that asks for none.
+    trust: Option<Trust>,
+    protocol: Arc<str>,
+    logs_keys: bool,
 }
 
 /// The role of an end in the handshake.
@@ -51,10 +62,10 @@ enum RoleInTls {
     Server,
 }
 
-/// A configuration, and the identity that it contains.
+/// A configuration, and the identities that it contains.
 #[derive(Clone)]
 struct Built {
-    key: Option<Arc<CertifiedKey>>,
+    keys: Vec<Arc<CertifiedKey>>,
     verifier: Option<Arc<Verifier>>,
     /// The chains that the configuration's verifier has accepted.
     accepted: Arc<AcceptedChains>,
@@ -74,34 +85,60 @@ impl Side {
     pub(crate) fn client(name: &str, trust: Trust) -> Result<Self, Error> {
         let name = ServerName::try_from(name.to_owned())
             .map_err(|error| invalid(&format!("{name:?} is neither a DNS name nor an IP address"), error))?;
-        let side = Self::new(RoleInTls::Client(name), None, Some(trust));
-        side.config()?;
-        Ok(side)
+        Self::of(RoleInTls::Client(name), Vec::new(), Some(trust))
     }
 
     /// Makes the configuration of a server that does not ask its clients for an identity.
     pub(crate) fn server(identity: TlsIdentity) -> Result<Self, Error> {
-        let side = Self::new(RoleInTls::Server, Some(identity), None);
-        side.config()?;
-        Ok(side)
+        Self::of(RoleInTls::Server, vec![identity], None)
     }
 
     /// Returns a copy without sessions that shows this identity.
     pub(crate) fn with_identity(&self, identity: TlsIdentity) -> Self {
-        Self::new(self.shared.role.clone(), Some(identity), self.shared.trust.clone())
+        Self::new(SideSettings { identities: vec![identity], ..self.shared.settings.clone() })
+    }
+
+    /// Returns a copy without sessions that shows this identity to clients that want one of its names.
+    pub(crate) fn with_further_identity(&self, identity: TlsIdentity) -> Self {
+        let mut settings = self.shared.settings.clone();
+        settings.identities.push(identity);
+        Self::new(settings)
     }
 
     /// Returns a copy without sessions that has this trust.
     pub(crate) fn with_trust(&self, trust: Trust) -> Self {
-        Self::new(self.shared.role.clone(), self.shared.identity.clone(), Some(trust))
+        Self::new(SideSettings { trust: Some(trust), ..self.shared.settings.clone() })
     }
 
-    fn new(role: RoleInTls, identity: Option<TlsIdentity>, trust: Option<Trust>) -> Self {
+    /// Returns a copy without sessions that names this protocol in the place of [`PROTOCOL`].
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) if the name is empty, or longer than 255 bytes.
+    pub(crate) fn with_protocol(&self, protocol: &str) -> Result<Self, Error> {
+        if !(1..=255).contains(&protocol.len()) {
+            let what =
+                format!("the name of a protocol has 1 to 255 bytes in TLS, and not {}", protocol.len());
+            return Err(Error::new(ErrorKind::Invalid, what));
+        }
+        Ok(Self::new(SideSettings { protocol: protocol.into(), ..self.shared.settings.clone() }))
+    }
+
+    /// Returns a copy without sessions whose secrets go to the file that `SSLKEYLOGFILE` names.
+    pub(crate) fn with_key_log(&self) -> Self {
+        Self::new(SideSettings { logs_keys: true, ..self.shared.settings.clone() })
+    }
+
+    fn of(role: RoleInTls, identities: Vec<TlsIdentity>, trust: Option<Trust>) -> Result<Self, Error> {
+        let protocol = PROTOCOL.into();
+        let side = Self::new(SideSettings { role, identities, trust, protocol, logs_keys: false });
+        side.config()?;
+        Ok(side)
+    }
+
+    fn new(settings: SideSettings) -> Self {
         Self {
             shared: Arc::new(SideShared {
-                role,
-                identity,
-                trust,
+                settings,
                 built: Mutex::new(None),
                 peer_warnings: PeerWarnings::default(),
                 #[cfg(feature = "tls")]
@@ -110,17 +147,12 @@ impl Side {
         }
     }
 
-    /// Returns a copy that names these protocols in the place of [`PROTOCOL`].
+    /// Returns a copy that names these protocols in the place of its own.
     #[cfg(test)]
     pub(crate) fn speaking(&self, protocols: &[&[u8]]) -> Self {
         let mut built = self.built().unwrap();
-        let protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
-        match &mut built.config {
-            Config::Client(config, _) => Arc::make_mut(config).alpn_protocols = protocols,
-            Config::Server(config) => Arc::make_mut(config).alpn_protocols = protocols,
-        }
-        let SideShared { role, identity, trust, .. } = &*self.shared;
-        let other = Self::new(role.clone(), identity.clone(), trust.clone());
+        built.config.name_protocols(protocols.iter().map(|protocol| protocol.to_vec()).collect());
+        let other = Self::new(self.shared.settings.clone());
         *other.shared.built.lock() = Some(built);
         other
     }
@@ -132,12 +164,25 @@ impl Side {
     }
 
     pub(crate) fn is_client(&self) -> bool {
-        matches!(self.shared.role, RoleInTls::Client(_))
+        matches!(self.shared.settings.role, RoleInTls::Client(_))
+    }
+
+    /// Returns the name of the protocol that both ends have to name.
+    pub(crate) fn protocol(&self) -> &str {
+        &self.shared.settings.protocol
+    }
+
+    /// Returns the error for an end that has named no protocol.
+    pub(crate) fn no_protocol(&self) -> Error {
+        let protocol = self.protocol();
+        let what =
+            format!("the other end did not confirm the protocol {protocol} (ALPN), so it speaks another");
+        Error::new(ErrorKind::Refused, what)
     }
 
     /// Returns true if the other end has to prove an identity.
     pub(crate) fn identifies_peer(&self) -> bool {
-        self.shared.trust.is_some()
+        self.shared.settings.trust.is_some()
     }
 
     /// Returns the name of the other end's role, for texts.
@@ -145,15 +190,16 @@ impl Side {
         if self.is_client() { "server" } else { "client" }
     }
 
-    /// Returns the certificate or raw public key of this end.
+    /// Returns the certificate or raw public key of this end, if it has a single identity.
     pub(super) fn own_proof(&self) -> Option<CertificateDer<'static>> {
-        self.shared.identity.as_ref()?.current().cert.first().cloned()
+        let [identity] = &self.shared.settings.identities[..] else { return None };
+        identity.current().cert.first().cloned()
     }
 
     /// Returns the secret that a server's identity gives for other keys than those of TLS.
     #[cfg(feature = "quic")]
     pub(crate) fn secret(&self) -> Option<ring::hkdf::Prk> {
-        let identity = self.shared.identity.as_ref().filter(|_| !self.is_client())?;
+        let identity = self.shared.settings.identities.first().filter(|_| !self.is_client())?;
         Some(identity.secret())
     }
 
@@ -163,7 +209,7 @@ impl Side {
     /// [`Invalid`](ErrorKind::Invalid) if the configuration can't be used.
     pub(crate) fn config(&self) -> Result<Config, Error> {
         let config = self.built()?.config;
-        self.shared.identity.iter().for_each(TlsIdentity::warn_of_expiry);
+        self.shared.settings.identities.iter().for_each(TlsIdentity::warn_of_expiry);
         Ok(config)
     }
 
@@ -177,7 +223,7 @@ impl Side {
         let (Some(verifier), [first, rest @ ..]) = (built.verifier, chain) else {
             return Err(rustls::Error::NoCertificatesPresented);
         };
-        let name = match &self.shared.role {
+        let name = match &self.shared.settings.role {
             RoleInTls::Client(name) => Some(name),
             RoleInTls::Server => None,
         };
@@ -194,7 +240,7 @@ impl Side {
     /// raw public key takes the place of the first certificate.
     pub(crate) fn peer(&self, shown: &[CertificateDer<'_>]) -> Option<PeerIdentity> {
         let first = shown.first()?;
-        Some(match self.shared.trust.as_ref()?.is_in_raw_keys() {
+        Some(match self.shared.settings.trust.as_ref()?.is_in_raw_keys() {
             true => PeerIdentity::RawPublicKey(first.as_ref().into()),
             false => {
                 let chain: Vec<_> = shown.iter().map(|shown| shown.to_vec()).collect();
@@ -211,35 +257,63 @@ impl Side {
     }
 
     fn built(&self) -> Result<Built, Error> {
-        let key = self.shared.identity.as_ref().map(TlsIdentity::current);
+        let keys: Vec<_> = self.shared.settings.identities.iter().map(TlsIdentity::current).collect();
         let mut built = self.shared.built.lock();
         if let Some(built) = &*built
-            && built.key.as_ref().map(Arc::as_ptr) == key.as_ref().map(Arc::as_ptr)
+            && built.keys.iter().map(Arc::as_ptr).eq(keys.iter().map(Arc::as_ptr))
         {
             return Ok(built.clone());
         }
-        let new = self.build(key)?;
+        let new = self.build(keys)?;
         *built = Some(new.clone());
         Ok(new)
     }
 
-    fn build(&self, key: Option<Arc<CertifiedKey>>) -> Result<Built, Error> {
-        let verifier = self.shared.trust.as_ref().map(Trust::verifier).transpose()?;
-        let is_raw = self.shared.identity.as_ref().is_some_and(TlsIdentity::is_raw);
-        let config = match (&self.shared.role, &verifier, &key) {
-            (RoleInTls::Client(name), Some(verifier), key) => {
-                let config = client(verifier.clone(), key.clone(), is_raw)?;
+    fn build(&self, keys: Vec<Arc<CertifiedKey>>) -> Result<Built, Error> {
+        let SideSettings { role, identities, trust, protocol, logs_keys } = &self.shared.settings;
+        let verifier = trust.as_ref().map(Trust::verifier).transpose()?;
+        let is_raw = identities.first().is_some_and(TlsIdentity::is_raw);
+        if identities.iter().any(|identity| identity.is_raw() != is_raw) {
+            let what = "a server shows raw public keys or certificates, and not both";
+            return Err(Error::new(ErrorKind::Invalid, what));
+        }
+        let mut config = match (role, &verifier) {
+            (RoleInTls::Client(name), Some(verifier)) => {
+                let config = client(verifier.clone(), keys.first().cloned(), is_raw)?;
                 Config::Client(Arc::new(config), name.clone())
             }
-            (RoleInTls::Server, verifier, Some(key)) => {
-                Config::Server(Arc::new(server(verifier.clone(), key.clone(), is_raw)?))
+            (RoleInTls::Server, verifier) if !keys.is_empty() => {
+                let keys = OwnKeys::new(keys.clone(), is_raw);
+                Config::Server(Arc::new(server(verifier.clone(), keys)?))
             }
             _ => {
                 let what = "a client needs to trust something, and a server needs an identity";
                 return Err(Error::new(ErrorKind::Invalid, what));
             }
         };
-        Ok(Built { key, verifier, accepted: Arc::default(), config })
+        config.name_protocols(vec![protocol.as_bytes().to_vec()]);
+        if *logs_keys {
+            config.log_keys();
+        }
+        Ok(Built { keys, verifier, accepted: Arc::default(), config })
+    }
+}
+
+impl Config {
+    fn name_protocols(&mut self, protocols: Vec<Vec<u8>>) {
+        match self {
+            Self::Client(config, _) => Arc::make_mut(config).alpn_protocols = protocols,
+            Self::Server(config) => Arc::make_mut(config).alpn_protocols = protocols,
+        }
+    }
+
+    /// Appends the secrets of each connection to the file that `SSLKEYLOGFILE` names, if the variable is set.
+    fn log_keys(&mut self) {
+        let log = Arc::new(KeyLogFile::new());
+        match self {
+            Self::Client(config, _) => Arc::make_mut(config).key_log = log,
+            Self::Server(config) => Arc::make_mut(config).key_log = log,
+        }
     }
 }
 
@@ -252,9 +326,7 @@ impl fmt::Display for Side {
 
 impl fmt::Debug for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SideShared { role, identity, trust, .. } = &*self.shared;
-        let mut shown = f.debug_struct("Side");
-        shown.field("role", role).field("identity", identity).field("trust", trust).finish()
+        self.shared.settings.fmt(f)
     }
 }
 
@@ -274,17 +346,12 @@ fn client(
         }
         Some(key) => builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(key))),
     };
-    config.alpn_protocols = vec![PROTOCOL.to_vec()];
     // The sessions have a store of their own, so that no other trust and no other name resumes them.
     config.resumption = Resumption::in_memory_sessions(SESSIONS);
     Ok(config)
 }
 
-fn server(
-    verifier: Option<Arc<Verifier>>,
-    key: Arc<CertifiedKey>,
-    is_raw: bool,
-) -> Result<ServerConfig, Error> {
+fn server(verifier: Option<Arc<Verifier>>, keys: OwnKeys) -> Result<ServerConfig, Error> {
     let builder = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(|error| invalid("this build has no TLS 1.3", error))?;
@@ -292,32 +359,13 @@ fn server(
         Some(verifier) => builder.with_client_cert_verifier(verifier),
         None => builder.with_no_client_auth(),
     };
-    let mut config = builder.with_cert_resolver(Arc::new(OwnKey { key, is_raw }));
-    config.alpn_protocols = vec![PROTOCOL.to_vec()];
+    let mut config = builder.with_cert_resolver(Arc::new(keys));
     // Tickets are encrypted with a key of this configuration, which changes every six hours; the server keeps
     // no state for each client.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.ticketer =
         Ticketer::new().map_err(|error| invalid("the system gives no random numbers", error))?;
     Ok(config)
-}
-
-/// The identity of a server, for clients that name a protocol: `rustls` refuses clients that name another
-/// protocol, but not clients that name none.
-#[derive(Debug)]
-struct OwnKey {
-    key: Arc<CertifiedKey>,
-    is_raw: bool,
-}
-
-impl ResolvesServerCert for OwnKey {
-    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        hello.alpn().map(|_| self.key.clone())
-    }
-
-    fn only_raw_public_keys(&self) -> bool {
-        self.is_raw
-    }
 }
 
 #[cfg(test)]

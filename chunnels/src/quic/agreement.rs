@@ -4,7 +4,7 @@
 use super::stream::{NOT_ACCEPTED, OTHER_AGREEMENT};
 use crate::certificates::binding::{self, PROOF, Proofs};
 use crate::certificates::refusal;
-use crate::certificates::side::{PROTOCOL, Side};
+use crate::certificates::side::Side;
 use bertha_core::{Addr, Error, ErrorKind, Secured};
 use quinn::crypto::rustls::HandshakeData;
 use quinn::{Connection, ConnectionError, ReadError, ReadExactError, RecvStream, SendStream, WriteError};
@@ -45,9 +45,8 @@ pub(super) async fn agree(
     peer: &Addr,
 ) -> Result<Agreed, Failed> {
     let data = connection.handshake_data().and_then(|data| data.downcast::<HandshakeData>().ok());
-    if data.is_none_or(|data| data.protocol.as_deref() != Some(PROTOCOL)) {
-        let what = "the other end did not confirm the protocol bertha/3 (ALPN), so it speaks another";
-        return Err(Error::new(ErrorKind::Refused, what).into());
+    if data.is_none_or(|data| data.protocol.as_deref() != Some(side.protocol().as_bytes())) {
+        return Err(side.no_protocol().into());
     }
     let shown = connection.peer_identity();
     let shown = shown.and_then(|shown| shown.downcast::<Vec<CertificateDer<'static>>>().ok());

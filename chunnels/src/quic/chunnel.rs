@@ -60,10 +60,37 @@ impl Quic {
         Self { side: self.side.with_identity(identity), ..self }
     }
 
+    /// Shows this identity to clients that want a server of one of its names, in place of the first identity
+    /// (server name indication, RFC 6066, section 3). A client that wants another name, or none, gets the first.
+    /// A server has certificates or raw public keys, and not both: a mixture is
+    /// [`Invalid`](bertha_core::ErrorKind::Invalid) when a client comes.
+    #[must_use]
+    pub fn also(self, identity: TlsIdentity) -> Self {
+        Self { side: self.side.with_further_identity(identity), ..self }
+    }
+
     /// Refuses clients that do not prove an identity that `trust` accepts.
     #[must_use]
     pub fn require_clients(self, trust: Trust) -> Self {
         Self { side: self.side.with_trust(trust), ..self }
+    }
+
+    /// Names this protocol of the application in the place of `bertha/3` (ALPN, RFC 7301), so that a client of
+    /// another application, or of another version, is refused in the handshake. Both ends have to name the same
+    /// protocol.
+    ///
+    /// # Errors
+    /// [`Invalid`](bertha_core::ErrorKind::Invalid) if the name is empty, or longer than 255 bytes.
+    pub fn protocol(self, name: &str) -> Result<Self, Error> {
+        Ok(Self { side: self.side.with_protocol(name).map_err(|error| error.at("Quic"))?, ..self })
+    }
+
+    /// Appends the secrets of each connection to the file that the environment variable `SSLKEYLOGFILE` names, in
+    /// the format that Wireshark reads. Everybody who reads that file reads the connections. Without the variable
+    /// nothing is written.
+    #[must_use]
+    pub fn log_keys(self) -> Self {
+        Self { side: self.side.with_key_log(), ..self }
     }
 
     /// Sets the congestion control, as [`ForQuinn`](crate::congestion::ForQuinn) runs it; the default is the

@@ -2,7 +2,7 @@
 
 use super::LARGEST;
 use crate::certificates::binding::{self, PROOF, Proofs};
-use crate::certificates::side::{Config, PROTOCOL, Side};
+use crate::certificates::side::{Config, Side};
 use bertha_core::framing::{Deframer, HEADER, TooLarge};
 use bertha_core::{Buf, Error, ErrorKind};
 use rustls::{ClientConnection, Connection, HandshakeKind, ServerConnection};
@@ -65,8 +65,8 @@ impl Machine {
     }
 
     /// Returns true if both ends have named this protocol.
-    pub(super) fn has_agreed_on_protocol(&self) -> bool {
-        self.tls.alpn_protocol() == Some(PROTOCOL)
+    pub(super) fn has_agreed_on(&self, protocol: &str) -> bool {
+        self.tls.alpn_protocol() == Some(protocol.as_bytes())
     }
 
     /// Returns the certificates or the raw key that the other end has shown, now or in the resumed session.

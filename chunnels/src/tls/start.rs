@@ -102,9 +102,8 @@ impl<Inner: Connection<Data: Octets>> Handshake<'_, Inner> {
             }
             self.take().await?;
         }
-        if !self.machine.has_agreed_on_protocol() {
-            let what = "the other end did not confirm the protocol bertha/3 (ALPN), so it speaks another";
-            return Err(Error::new(ErrorKind::Refused, what));
+        if !self.machine.has_agreed_on(self.side.protocol()) {
+            return Err(self.side.no_protocol());
         }
         if self.machine.is_resumed() && self.side.identifies_peer() {
             refusal::step(self.side, || self.side.check_again(self.machine.shown()))?;

@@ -1,7 +1,7 @@
 //! The bottom of every connection through a kernel socket.
 
-use crate::TokioRuntime;
 use crate::ecn::Ecn;
+use crate::{Credentials, TokioRuntime};
 use bertha_core::{Addr, Base, EcnMarks, Error, ErrorKind, Headroom, Properties};
 use std::fmt;
 use std::sync::Arc;
@@ -22,6 +22,8 @@ pub struct SocketBase {
     ecn: Option<Ecn>,
     /// The largest message that a stream takes at the moment.
     limit: Option<Arc<AtomicUsize>>,
+    /// The owner of the peer, if the kernel vouches for it.
+    credentials: Option<Credentials>,
 }
 
 /// The address that a socket is bound to.
@@ -65,6 +67,7 @@ impl SocketBase {
             properties,
             ecn: None,
             limit: None,
+            credentials: None,
         }
     }
 
@@ -75,6 +78,18 @@ impl SocketBase {
     /// With a limit of received messages that can be set.
     pub(crate) fn with_limit(self, limit: Arc<AtomicUsize>) -> Self {
         Self { limit: Some(limit), ..self }
+    }
+
+    pub(crate) fn with_credentials(self, credentials: Option<Credentials>) -> Self {
+        Self { credentials, ..self }
+    }
+
+    /// Returns the owner of the peer process of a [`UnixStream`](crate::UnixStream), as the kernel vouched for it
+    /// when the peer connected, or began to listen. Returns `None` over the network, and over
+    /// [`Unix`](crate::Unix), whose datagrams have a sender each: an address there is that of every process that
+    /// may write to the folder.
+    pub fn peer_credentials(&self) -> Option<Credentials> {
+        self.credentials
     }
 
     /// Returns the name of the datapath for errors.

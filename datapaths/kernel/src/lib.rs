@@ -22,7 +22,7 @@ mod within_tokio;
 
 pub use base::SocketBase;
 pub use bertha_runtime::polling::Waiting;
-pub use bertha_runtime::tokio::{Task, TokioRuntime};
+pub use bertha_runtime::tokio::{Credentials, Task, TokioRuntime};
 pub use datagram::{DatagramConnection, DatagramListener, DatagramStatistics};
 pub use endpoint::Counters;
 pub use multicast::{MulticastConnection, UdpMulticast};

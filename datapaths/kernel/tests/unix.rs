@@ -49,6 +49,20 @@ async fn a_server_that_was_killed_starts_again() {
     starts_again(UnixStream::new(), "streams", SocketType::STREAM).await;
 }
 
+#[tokio::test]
+async fn the_kernel_vouches_for_the_peer_of_a_stream() {
+    let path = path("credentials");
+    let listener = UnixStream::new().listen(Addr::Unix(path.clone())).await.unwrap();
+    let client = UnixStream::new().connect(Addr::Unix(path)).await.unwrap();
+    let server = listener.accept().await.unwrap();
+    for connection in [&client, &server] {
+        let peer = connection.base().peer_credentials().unwrap();
+        assert_eq!(peer.user, rustix::process::geteuid().as_raw());
+        assert_eq!(peer.group, rustix::process::getegid().as_raw());
+        assert_eq!(peer.process, Some(std::process::id()));
+    }
+}
+
 fn attach(socket: &OwnedFd) -> Result<usize, Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);

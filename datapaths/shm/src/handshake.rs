@@ -12,11 +12,10 @@
 //! before it has read anything; 3, such memory is not taken; 4, the ring is too large, and the client may offer once more. Afterwards
 //! the socket carries wake-ups alone.
 
-use crate::Credentials;
-use crate::credentials::Users;
 use crate::mapping::Mapping;
 use crate::memory::{SealedMemory, is_memory};
 use crate::ring::Layout;
+use crate::{Credentials, Users};
 use bertha_core::{Error, ErrorKind};
 use bertha_runtime::tokio::descriptors;
 use rustix::net::{

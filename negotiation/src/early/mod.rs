@@ -12,7 +12,7 @@ mod statistics;
 
 use crate::uncloned::uncloned;
 use crate::{Agreement, Pick, Switching};
-use bertha_core::{Base, Buf, Connection, Drops, Error, Runtime, Statistics};
+use bertha_core::{Addr, Base, Buf, Connection, Drops, Error, Runtime, Statistics};
 use std::fmt;
 use std::iter::{from_fn, once};
 use std::sync::Arc;
@@ -127,6 +127,18 @@ where
     pub async fn upgrade(&self, to: Pick) -> Result<Arc<Agreement>, Error> {
         self.shared.wait_settled().await?.upgrade(to).await?;
         Ok(self.explain())
+    }
+}
+
+impl<C: Connection<Data: Clone>> Early<C> {
+    /// Returns the address of the peer.
+    pub fn peer_addr(&self) -> Addr {
+        self.base().peer_addr()
+    }
+
+    /// Returns the address of this end.
+    pub fn local_addr(&self) -> Addr {
+        self.base().local_addr()
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod authority;
 mod binding;
+mod choices;
 mod passing;
 #[cfg(feature = "quic")]
 mod quic;

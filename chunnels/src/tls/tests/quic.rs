@@ -1,6 +1,6 @@
 //! Two ends of QUIC.
 
-use super::authority::{Authority, NAME};
+use super::authority::{Authority, NAME, end};
 use super::scene::{Nowhere, TRANSCRIPT};
 use crate::Quic;
 use crate::quic::QuicConnection;
@@ -54,6 +54,21 @@ fn ends_with_different_agreements_refuse_each_other() {
     }
     let (here, there) = try_ends(&client, &server);
     assert!(here.is_ok() && there.is_ok());
+}
+
+#[test]
+fn ends_of_one_protocol_agree_and_a_client_gets_the_certificate_of_the_name_that_it_wants() {
+    let authority = Authority::new("Example CA");
+    let client = |protocol| Quic::client(NAME, authority.trust()).unwrap().protocol(protocol).unwrap();
+    let other = authority.issue(end("other.example")).identity();
+    let server = Quic::server(other).unwrap().also(authority.identity()).protocol("store/2").unwrap();
+    let (here, there) = try_ends(&client("store/2"), &server);
+    (here.unwrap(), there.unwrap());
+    let (here, there) = try_ends(&client("store/1"), &server);
+    here.unwrap_err();
+    let error = there.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+    assert!(error.to_string().contains("another protocol than store/2"), "{error}");
 }
 
 #[test]

@@ -81,7 +81,7 @@ impl<S: StreamSocket, Data: Octets> StreamConnection<S, Data> {
         let local = stream.local_addr()?;
         let limit = Arc::new(AtomicUsize::new(settings.largest));
         let base = SocketBase::new(S::NAME, Properties::STREAM, settings.largest, local, peer);
-        let base = base.with_limit(limit.clone());
+        let base = base.with_limit(limit.clone()).with_credentials(stream.peer_credentials()?);
         let socket = Arc::new_cyclic(|this| Receiver::new(stream, limit, account, this.clone()));
         // Nothing is received while messages wait, so the limits are never reached.
         let limits = Limits { backlog: 0, queue: usize::MAX, shared: usize::MAX };

@@ -7,8 +7,8 @@ mod statistics;
 mod unfinished;
 mod writer;
 
-use crate::Waiting;
 use crate::async_socket::AsyncSocket;
+use crate::{Credentials, Waiting};
 use bertha_core::Addr;
 pub use connection::StreamConnection;
 pub use listener::StreamListener;
@@ -39,6 +39,14 @@ pub trait StreamSocket: AsyncSocket + AsFd + fmt::Debug + Sized {
     /// # Errors
     /// The errors of the system.
     fn local_addr(&self) -> io::Result<Addr>;
+
+    /// Returns the owner of the peer process, if the kernel vouches for it.
+    ///
+    /// # Errors
+    /// The errors of the system.
+    fn peer_credentials(&self) -> io::Result<Option<Credentials>> {
+        Ok(None)
+    }
 
     /// Waits for the next stream, and its peer's address. Cancellation-safe.
     ///

@@ -1,6 +1,7 @@
 //! A Unix stream socket as a stream socket.
 
 use super::address;
+use crate::Credentials;
 use crate::stream::StreamSocket;
 use bertha_core::Addr;
 use bertha_runtime::tokio::SocketFile;
@@ -29,6 +30,10 @@ impl StreamSocket for UnixStream {
 
     fn local_addr(&self) -> io::Result<Addr> {
         Ok(address::to_addr(&SocketAddrUnix::try_from(rustix::net::getsockname(self)?)?))
+    }
+
+    fn peer_credentials(&self) -> io::Result<Option<Credentials>> {
+        Ok(Some(Credentials::of_peer(self).map_err(io::Error::other)?))
     }
 
     async fn accept(acceptor: &Acceptor) -> io::Result<(Self, Addr)> {

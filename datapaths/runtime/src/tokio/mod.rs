@@ -1,5 +1,6 @@
 //! Tokio as the runtime below a connection, for every datapath that runs on it.
 
+mod credentials;
 mod delay_queue;
 pub mod descriptors;
 mod resolve;
@@ -8,6 +9,7 @@ mod socket_file;
 mod timer;
 
 use bertha_core::{Addr, Error, Name, Runtime};
+pub use credentials::Credentials;
 use delay_queue::DelayKey;
 pub use run::{block_on, run, spawn};
 pub use socket_file::SocketFile;
