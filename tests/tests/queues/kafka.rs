@@ -1,7 +1,7 @@
 //! The conformance suite of queues over a Kafka broker.
 
 use crate::away;
-use crate::requests::{allow_to_read, state_of};
+use crate::requests::{allow_to_read, create_compacted, state_of};
 use crate::server::{self, alone};
 use bertha_core::{Buf, Connection, Error, ErrorKind};
 use bertha_queues::kafka::Kafka;
@@ -92,6 +92,65 @@ async fn a_receiver_joins_its_group_once_it_asks_for_messages() {
     assert_eq!(&*receiver.recv().await.unwrap(), b"a message");
     assert_eq!(state(), "Stable");
     receiver.close().await.unwrap();
+    topic.delete().await.unwrap();
+}
+
+/// Offsets of the new topic begin at zero, behind those of the old topic.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_loses_no_message_of_a_topic_that_is_made_again() {
+    let Some(address) = bertha_tests::service("BERTHA_KAFKA") else { return };
+    let _alone = alone().await;
+    let settings = [("topic.metadata.refresh.interval.ms", "500"), ("metadata.max.age.ms", "1500")];
+    let kafka = Kafka::with_config(&address, settings).await.unwrap().partitions(1);
+    let name = format!("again-{:016x}", rand::random::<u64>());
+    let topic = Topic::new(kafka, name).acknowledge_by_dropping();
+    let receiver = {
+        topic.create().await.unwrap();
+        topic.receiver("all").await.unwrap()
+    };
+    let expect = async |what: &str, numbers: std::ops::Range<usize>| {
+        for number in numbers {
+            let message = tokio::time::timeout(Duration::from_secs(40), async {
+                // The receiver may be told that the topic is gone for a while.
+                loop {
+                    if let Ok(message) = receiver.recv().await {
+                        return message;
+                    }
+                }
+            });
+            let message = message.await.unwrap_or_else(|_| panic!("{what} {number} does not arrive"));
+            assert_eq!(String::from_utf8_lossy(&message), format!("{what} {number}"));
+        }
+    };
+    let publish = async |what: &str, numbers: std::ops::Range<usize>| {
+        let publisher = topic.publisher().await.unwrap();
+        for number in numbers {
+            publisher.send(Buf::copy_of(format!("{what} {number}").as_bytes(), 0).unwrap()).await.unwrap();
+        }
+        publisher.close().await.unwrap();
+    };
+    publish("old", 0..20).await;
+    expect("old", 0..20).await;
+    topic.delete().await.unwrap();
+    topic.create().await.unwrap();
+    // The receiver has its place in the new topic before the topic is as long as the old topic was.
+    publish("new", 0..10).await;
+    expect("new", 0..10).await;
+    publish("new", 10..90).await;
+    expect("new", 10..90).await;
+    receiver.close().await.unwrap();
+    topic.delete().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_without_a_key_for_a_compacted_topic_is_refused_with_the_reason() {
+    let Some(address) = bertha_tests::service("BERTHA_KAFKA") else { return };
+    let _alone = alone().await;
+    let name = format!("compacted-{:016x}", rand::random::<u64>());
+    create_compacted(&address, &name);
+    let topic = Topic::new(Kafka::connect(&address).await.unwrap(), name).acknowledge_by_dropping();
+    let error = publish(&topic).await.unwrap_err();
+    assert!(error.to_string().contains("cleanup.policy=compact"), "{error:?}");
     topic.delete().await.unwrap();
 }
 

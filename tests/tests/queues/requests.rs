@@ -7,6 +7,7 @@ use std::net::TcpStream;
 /// The beginning of a request: its kind and version.
 const CREATE_ACLS: [u8; 4] = [0, 30, 0, 1];
 const DESCRIBE_GROUPS: [u8; 4] = [0, 15, 0, 0];
+const CREATE_TOPICS: [u8; 4] = [0, 19, 0, 2];
 
 /// The bytes behind kind and version: the number of the request, and a client without a name.
 const NUMBER: [u8; 4] = [0, 0, 0, 7];
@@ -33,6 +34,25 @@ pub(crate) fn allow_to_read(address: &str, user: &str, topic: &str) {
         answer.starts_with(&[0, 0, 0, 0, 0, 0, 0, 1, 0, 0]),
         "the broker gives no right to {topic}: {answer:?}"
     );
+}
+
+/// Creates a topic of one partition, whose old messages are compacted.
+pub(crate) fn create_compacted(address: &str, topic: &str) {
+    let mut request = vec![0, 0, 0, 1];
+    text(&mut request, topic);
+    // One partition with one replica, and no assignment of replicas.
+    request.extend([0, 0, 0, 1, 0, 1, 0, 0, 0, 0]);
+    request.extend([0, 0, 0, 1]);
+    text(&mut request, "cleanup.policy");
+    text(&mut request, "compact");
+    // The broker answers within ten seconds, and creates the topic.
+    request.extend(10_000_u32.to_be_bytes());
+    request.push(0);
+
+    let answer = ask(address, CREATE_TOPICS, &request);
+    // The answer has a time to wait and one topic, its name, and its error.
+    let rest = answer.strip_prefix(&[0, 0, 0, 0, 0, 0, 0, 1]).unwrap_or_else(|| panic!("{answer:?}"));
+    assert!(first_text(rest).1.starts_with(&[0, 0]), "the broker creates no topic {topic}: {answer:?}");
 }
 
 /// Returns the state of a group of receivers: `Empty` without members.
