@@ -166,6 +166,7 @@ fn write_within(mut stream: &UnixStream, mut bytes: &[u8], end: Instant) -> io::
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
     use std::io::Read;
 
     /// A socket's buffer does not take this answer.
@@ -189,6 +190,33 @@ mod tests {
         assert!(read.len() < 2 * LONG, "it was served whole");
         shutdown(&listener, Shutdown::Both).unwrap();
         serving.join().unwrap();
+    }
+
+    #[test]
+    fn visitors_that_have_gone_before_their_turn_cost_no_answer() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("scene.sock");
+        let listener = Arc::new(listen(&path).unwrap());
+        for _ in 0..10 {
+            UnixStream::connect(&path).unwrap();
+        }
+        let mut reader = UnixStream::connect(&path).unwrap();
+        let serving = thread::spawn({
+            let listener = listener.clone();
+            move || {
+                let answers = Cell::new(0);
+                serve(&listener, || {
+                    answers.set(answers.get() + 1);
+                    Some(b"an answer".to_vec())
+                });
+                answers.get()
+            }
+        });
+        let mut read = Vec::new();
+        reader.read_to_end(&mut read).unwrap();
+        assert_eq!(read, b"an answer");
+        shutdown(&listener, Shutdown::Both).unwrap();
+        assert_eq!(serving.join().unwrap(), 1);
     }
 
     #[test]

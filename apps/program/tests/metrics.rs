@@ -119,4 +119,11 @@ fn visitors_that_are_silent_or_do_not_read_hold_nobody_up() {
         }
     }
     assert!(get(address).contains("bertha_connections_ended_total"));
+    // The oldest have made room.
+    let waits = |visitor: &mut TcpStream| {
+        visitor.set_nonblocking(true).unwrap();
+        visitor.read(&mut [0]).is_err_and(|error| error.kind() == SystemErrorKind::WouldBlock)
+    };
+    let waiting = open.iter_mut().map(waits).filter(|waits| *waits).count();
+    assert!((1..=64).contains(&waiting), "{waiting} wait");
 }
