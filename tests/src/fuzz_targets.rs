@@ -361,7 +361,7 @@ pub fn compressed(bytes: &[u8]) {
 /// consistent.
 pub fn packet(body: &[u8]) {
     check_packet(body, reliable::Check::Below);
-    check_packet(&[&crc32c::crc32c(body).to_le_bytes(), body].concat(), reliable::Check::Crc);
+    check_packet(&[&crc32fast::hash(body).to_le_bytes(), body].concat(), reliable::Check::Crc);
 }
 
 fn check_packet(packet: &[u8], check: reliable::Check) {

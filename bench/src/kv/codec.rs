@@ -65,7 +65,7 @@ impl Format for Bincode {
 /// Number of bytes in a checksum.
 const CHECK: usize = 4;
 
-/// Writes the message in the format `F`, with a CRC-32C of it in front, and returns the length of both in bytes.
+/// Writes the message in the format `F`, with a CRC-32 of it in front, and returns the length of both in bytes.
 ///
 /// # Errors
 /// [`ErrorKind::Codec`] when `space` is too small.
@@ -75,18 +75,18 @@ pub(crate) fn encode_checked<F: Format>(message: &Message, space: &mut [u8]) -> 
         return Err(Error::new(ErrorKind::Codec, "there is no room for a checksum"));
     };
     let length = F::encode(message, space)?;
-    *check = crc32c::crc32c(&space[..length]).to_le_bytes();
+    *check = crc32fast::hash(&space[..length]).to_le_bytes();
     Ok(CHECK + length)
 }
 
-/// Reads the message in a datagram in the format `F`, with its CRC-32C in front.
+/// Reads the message in a datagram in the format `F`, with its CRC-32 in front.
 ///
 /// # Errors
 /// [`ErrorKind::Codec`] when the datagram is not a message, or is damaged.
 #[inline]
 pub(crate) fn decode_checked<F: Format>(datagram: &[u8]) -> Result<Message, Error> {
     match datagram.split_first_chunk::<CHECK>() {
-        Some((check, message)) if crc32c::crc32c(message).to_le_bytes() == *check => F::decode(message),
+        Some((check, message)) if crc32fast::hash(message).to_le_bytes() == *check => F::decode(message),
         _ => Err(Error::new(ErrorKind::Codec, "a damaged message")),
     }
 }

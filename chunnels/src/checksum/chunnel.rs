@@ -3,13 +3,13 @@
 use super::connection::{CHECK, ChecksumConnection};
 use bertha_core::{Base, Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 
-/// Drops damaged messages, by a CRC-32C in front of each message. See the [module](crate::checksum).
+/// Drops damaged messages, by a CRC-32 in front of each message. See the [module](crate::checksum).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Identity)]
-#[chunnel(version = 2, guarantees(IntegrityChecked))]
+#[chunnel(guarantees(IntegrityChecked))]
 pub struct Checksum;
 
 impl Checksum {
-    /// Makes a Chunnel that puts a CRC-32C of four bytes in front of each message.
+    /// Makes a Chunnel that puts a CRC-32 of four bytes in front of each message.
     pub const fn new() -> Self {
         Self
     }

@@ -39,7 +39,7 @@ impl<Inner: Connection<Data = Buf>> ChecksumConnection<Inner> {
             // The message has no headroom, since it is not from this connection's base.
             message = Buf::copy_of(&message, CHECK + self.below)?;
         }
-        let check = crc32c::crc32c(&message).to_le_bytes();
+        let check = crc32fast::hash(&message).to_le_bytes();
         message.prepend(CHECK)?.copy_from_slice(&check);
         Ok(message)
     }
@@ -48,7 +48,7 @@ impl<Inner: Connection<Data = Buf>> ChecksumConnection<Inner> {
     #[inline]
     fn verified(&self, mut received: Buf) -> Option<Buf> {
         match received.split_first_chunk() {
-            Some((check, message)) if crc32c::crc32c(message).to_le_bytes() == *check => {
+            Some((check, message)) if crc32fast::hash(message).to_le_bytes() == *check => {
                 received.advance(CHECK).ok()?;
                 Some(received)
             }

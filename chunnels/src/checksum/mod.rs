@@ -1,8 +1,8 @@
 //! Dropping damaged messages.
 //!
 //! UDP's checksum has 16 bits, adds up words, and is optional over IPv4; middleboxes and network cards that
-//! recompute it hide the damage that they did. [`Checksum`] puts a CRC-32C (RFC 3385) in front of each message,
-//! little-endian: processors have an instruction for it. On arrival a message whose checksum is wrong is dropped and counted
+//! recompute it hide the damage that they did. [`Checksum`] puts a CRC-32 (IEEE 802.3) in front of each
+//! message, little-endian. On arrival a message whose checksum is wrong is dropped and counted
 //! ([`ChecksumConnection::damaged`]), so damage becomes loss, against which requests have replies and
 //! [`Retry`](crate::Retry).
 //!

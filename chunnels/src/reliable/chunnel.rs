@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Delivers every message, once and undamaged, over a connection that guarantees nothing. See the
 /// [module](crate::reliable).
 #[derive(Debug, Clone, Identity)]
-#[chunnel(version = 2, guarantees(Reliable, AtMostOnce, IntegrityChecked))]
+#[chunnel(guarantees(Reliable, AtMostOnce, IntegrityChecked))]
 pub struct Reliable {
     settings: ReliableSettings,
     congestion: Arc<dyn Algorithm>,

@@ -2,7 +2,7 @@
 //! single purpose.
 //!
 //! The server receives up to 32 buffers per system call, each of which may hold many coalesced datagrams. It
-//! decodes, handles and encodes them one after another into reused buffers, with a CRC-32C in front of each as
+//! decodes, handles and encodes them one after another into reused buffers, with a CRC-32 in front of each as
 //! in `Checksum`, and sends the replies as few runs. Only the contents of messages are allocated. There are a
 //! socket and a thread per shard. Bursts and runs are as long as those of the store over Bertha.
 //! The format of messages is a type parameter.

@@ -1,7 +1,7 @@
 //! The packet format of [`Reliable`](super::Reliable), without state.
 //!
 //! ```text
-//! check    4 bytes   CRC-32C of all that follows, little-endian; left out over layers that drop damaged messages
+//! check    4 bytes   CRC-32 of all that follows, little-endian; left out over layers that drop damaged messages
 //! flags    1 byte    a bit for each of the parts below
 //! number   varint    the packet's number, if the packet has to be acknowledged
 //! ack      ...       the delay of the newest acknowledged packet, in microseconds; the number of ranges of packet

@@ -20,9 +20,9 @@ impl<C> Checked<C> {
     }
 }
 
-/// Returns the checksum of some bytes: CRC-32C, little-endian.
+/// Returns the checksum of some bytes: CRC-32 (IEEE 802.3), little-endian.
 fn checksum(of: &[u8]) -> [u8; LENGTH] {
-    crc32c::crc32c(of).to_le_bytes()
+    crc32fast::hash(of).to_le_bytes()
 }
 
 impl<T, C: Codec<T>> Codec<T> for Checked<C> {

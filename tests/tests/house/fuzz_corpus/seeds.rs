@@ -189,7 +189,7 @@ pub(crate) const PACKETS: [&[u8]; 9] = [
 #[test]
 fn some_of_the_packets_are_packets() {
     let decodes = |body: &&[u8]| {
-        let packet = [&crc32c::crc32c(body).to_le_bytes(), *body].concat();
+        let packet = [&crc32fast::hash(body).to_le_bytes(), *body].concat();
         bertha_chunnels::reliable::wire::decode(&packet, bertha_chunnels::reliable::wire::Check::Crc)
             .is_some()
     };
