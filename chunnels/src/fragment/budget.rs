@@ -155,4 +155,15 @@ mod tests {
         drop(accounts);
         assert_eq!((budget.held(), budget.held.lock().by_size.len()), (0, 0));
     }
+
+    #[test]
+    fn the_last_byte_is_taken_and_nobody_has_to_give() {
+        let budget = Arc::new(Budget::new(100));
+        let holders = [0, 1].map(Arc::new);
+        let [mut first, mut second] = holders.each_ref().map(|holder| budget.open(Arc::downgrade(holder)));
+        first.take(60, true).unwrap();
+        second.take(40, true).unwrap();
+        assert_eq!(budget.held(), 100);
+        assert!(matches!(second.take(1, true), Err(Debtor::Other(holder)) if *holder == 0));
+    }
 }

@@ -408,6 +408,17 @@ mod tests {
     }
 
     #[test]
+    fn a_base_that_is_lost_is_not_tried_again_and_neither_is_a_larger_size() {
+        let (mut path, mut now) = (Path::new(9_000, 7), Duration::ZERO);
+        for _ in 0..ATTEMPTS {
+            assert_eq!(path.poll(now, true).map(|probe| probe.size), Some(BASE));
+            now += PROBE_TIMEOUT;
+        }
+        let tried = search(&mut path, 800, now);
+        assert!(tried.iter().all(|size| *size < BASE), "{tried:?}");
+    }
+
+    #[test]
     fn common_sizes_come_first_and_then_halves_of_what_is_left() {
         let sizes = [1_200, 1_232, 1_392, 1_452, 1_472];
         assert_eq!(search(&mut Path::new(1_472, 7), 1_472, Duration::ZERO), sizes);
