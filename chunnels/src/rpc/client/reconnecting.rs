@@ -239,3 +239,41 @@ impl<C: Connection, F> fmt::Debug for Reconnecting<C, F> {
         f.debug_struct("Reconnecting").field("connections", &connections).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests {
+    use super::*;
+    use crate::rpc::Client;
+    use bertha_datapath_sim::{Sim, pair_of};
+    use futures_util::FutureExt;
+
+    const METHOD: Method = Method::new("test").idempotent();
+
+    #[test]
+    fn connections_are_counted_and_a_call_without_time_is_not_made() {
+        let mut sim = Sim::new(1);
+        let runtime = sim.runtime();
+        sim.run(async {
+            let peers = Arc::new(Mutex::new(Vec::new()));
+            let accepted = peers.clone();
+            let connect = move || {
+                let (here, there) = pair_of::<_, Message>(runtime.clone());
+                accepted.lock().push(there);
+                async move { Ok(here) }
+            };
+            let client = Client::over(Reconnecting::new(connect).await.unwrap());
+            let call = async |within| {
+                client.call::<_, u8>(METHOD, &7_u8).deadline(within).response().await.unwrap_err()
+            };
+            let late = call(Duration::ZERO).await;
+            assert_eq!((late.kind(), late.may_have_run()), (FailureKind::TimedOut, false));
+            let first = peers.lock().pop().unwrap();
+            assert!(first.recv().now_or_never().is_none(), "the call was made");
+            assert_eq!(client.caller().connections(), 1);
+            drop(first);
+            assert_eq!(call(Duration::from_secs(1)).await.kind(), FailureKind::TimedOut);
+            assert_eq!((client.caller().connections(), peers.lock().len()), (2, 1));
+        });
+    }
+}
