@@ -142,3 +142,21 @@ impl<R, F: Future<Output = Result<T, Error>>, T> Future for UntilClosing<'_, R, 
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::future::pending;
+    use std::pin::pin;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_reception_that_waits_leaves_once_its_slot_closes() {
+        let slots = Slots::new(&Arc::new(()));
+        let reception = pending::<Result<(), Error>>();
+        let mut waiting = pin!(UntilClosing { reception, slot: slots.first() });
+        assert!(waiting.as_mut().now_or_never().is_none());
+        slots.close();
+        assert!(matches!(waiting.now_or_never(), Some(Err(None))));
+    }
+}

@@ -204,4 +204,16 @@ mod tests {
         assert_eq!(end_after(Reset, 0, Reset), Reset, "the peer has not closed");
         assert_eq!(end_after(Reset, 0, Closed), Closed);
     }
+
+    #[test]
+    fn a_reception_that_ends_with_the_link_waits_until_the_last_epoch_is_known() {
+        for has_link_ended in [false, true] {
+            let epochs = Arc::new(Epochs::new(&Epoch::new(()), move || has_link_ended));
+            assert_eq!(epochs.awaits_last(&error(ErrorKind::Closed)), has_link_ended);
+            let passing = Error::new(ErrorKind::Malformed, "one message").sparing_connection();
+            assert!(!epochs.awaits_last(&passing), "further messages may come");
+            drop(LastEpochUnknown(epochs.clone()));
+            assert!(!epochs.awaits_last(&error(ErrorKind::Closed)), "the last epoch is known");
+        }
+    }
 }

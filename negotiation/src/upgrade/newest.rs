@@ -55,13 +55,15 @@ mod tests {
         is_active: AtomicBool,
         /// True if a close has to be polled twice.
         is_slow: bool,
+        /// Maximum size of a message, in bytes.
+        mtu: usize,
         /// Number of closes that the peer has heard of.
         notified: Arc<AtomicU32>,
     }
 
     impl Stack {
         fn new(is_active: bool, notified: &Arc<AtomicU32>) -> Self {
-            Self { is_active: is_active.into(), is_slow: false, notified: notified.clone() }
+            Self { is_active: is_active.into(), is_slow: false, mtu: 0, notified: notified.clone() }
         }
     }
 
@@ -71,6 +73,10 @@ mod tests {
 
         fn base(&self) -> &Self::Base {
             panic!("a close needs no base")
+        }
+
+        fn mtu(&self) -> usize {
+            self.mtu
         }
 
         async fn send(&self, _: u32) -> Result<(), Error> {
@@ -136,5 +142,16 @@ mod tests {
         close.now_or_never().unwrap().unwrap();
         let notified = [old_notified, new_notified].map(|notified| notified.load(Ordering::Relaxed));
         assert_eq!(notified, [0, 1]);
+    }
+
+    #[test]
+    fn the_size_of_messages_is_that_of_the_newest_stack() {
+        let notified = Arc::new(AtomicU32::new(0));
+        let [old, new] = [1_000, 2_000].map(|mtu| Epoch::new(Stack { mtu, ..Stack::new(true, &notified) }));
+        let epochs = Epochs::new(&old, || false);
+        assert_eq!(epochs.mtu(), 1_000);
+        epochs.sending.close();
+        epochs.begin(&new, || {}, || {});
+        assert_eq!(epochs.mtu(), 2_000);
     }
 }

@@ -337,3 +337,13 @@ fn numbers_that_are_used_up_refuse_changes_and_nothing_else() {
         assert!(end.agreement.is_idle());
     }
 }
+
+#[test]
+fn the_hash_of_an_attempt_covers_the_capabilities_that_differ() {
+    let offer = Offer::new(7, &stack()).unwrap();
+    let hash = |capabilities: &[_]| transcript(1, &offer, [&[0], &[1]], capabilities);
+    let [first, second] =
+        [b"rate", b"size"].map(|it| hash(&[DifferingCapability { layer: 2, encoding: it.to_vec() }]));
+    assert_ne!(first, second);
+    assert_ne!(first, hash(&[]));
+}
