@@ -59,6 +59,22 @@ fn statistics_count_what_happened() {
     assert_eq!(after.bytes_in_flight, before.bytes_in_flight / 5 * 2);
 }
 
+/// An acknowledgement is due, and the longest messages leave no space for it.
+#[test]
+fn a_packet_counts_as_in_flight_whether_or_not_an_acknowledgement_fits_into_it() {
+    for length in 1_380..=1_391 {
+        let mut machine = machine_at(100_000);
+        let draft = Draft { number: Some(0), first: Some(0), ..Draft::default() };
+        let mut packet = Buf::new(machine.check.len() + draft.size() + 1 + 5, 0).unwrap();
+        write(&draft, [&b"hello"[..]].into_iter(), machine.check, &mut packet);
+        machine.handle_packet(packet, MS);
+        machine.send(message(0, length));
+        send_all(&mut machine, MS);
+        let in_flight = machine.statistics().bytes_in_flight;
+        assert!(in_flight > length as u64, "{in_flight} bytes of {length}");
+    }
+}
+
 #[test]
 fn messages_that_come_again_are_counted_and_come_once() {
     let mut machine = machine_at(100_000);
