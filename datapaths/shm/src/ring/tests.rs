@@ -109,6 +109,22 @@ fn who_sleeps_is_woken_once() {
 }
 
 #[test]
+fn an_end_that_sleeps_says_so_until_it_is_woken() {
+    let memory = memory(layout());
+    let ring = layout().ring(&memory, Direction::FromClient);
+    let (mut sender, mut receiver) = (Producer::default(), Consumer::new(504));
+    assert!(!Consumer::is_asleep(ring) && !Producer::is_waiting(ring));
+    Consumer::fall_asleep(ring);
+    assert!(Consumer::is_asleep(ring));
+    assert!(sender.push(ring, &message(0, 8)).unwrap() && sender.publish(ring));
+    assert!(!Consumer::is_asleep(ring));
+    sender.await_room(ring);
+    assert!(Producer::is_waiting(ring));
+    assert!(receiver.pop(ring).unwrap().is_some() && receiver.release(ring, true));
+    assert!(!Producer::is_waiting(ring));
+}
+
+#[test]
 fn a_message_is_there_from_its_publication_until_it_is_read() {
     let memory = memory(layout());
     let ring = layout().ring(&memory, Direction::FromClient);
