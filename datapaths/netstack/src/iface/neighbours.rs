@@ -311,9 +311,10 @@ mod tests {
             assert_eq!(neighbours.due(), Some(start + seconds(after)));
             assert_eq!(steps(&mut neighbours, start + seconds(after)), [(IP, Question::All)]);
         }
-        assert!(neighbours.is_resolving(IP) && !neighbours.take_settled());
+        assert!(neighbours.is_resolving(IP) && !neighbours.is_settled() && !neighbours.take_settled());
         assert_eq!(steps(&mut neighbours, start + seconds(3.0)), []);
-        assert!(!neighbours.is_resolving(IP) && !neighbours.is_known(IP) && neighbours.take_settled());
+        assert!(!neighbours.is_resolving(IP) && !neighbours.is_known(IP));
+        assert!(neighbours.is_settled() && neighbours.take_settled() && !neighbours.is_settled());
         assert_eq!(steps(&mut neighbours, start + seconds(4.0)), []);
         assert_eq!((neighbours.table.len(), neighbours.due()), (0, None));
     }

@@ -151,3 +151,17 @@ fn the_group_in_which_it_is_asked_is_reported_at_the_start_and_when_a_router_ask
         assert!(answers(wrong).0.is_empty());
     }
 }
+
+#[test]
+fn routers_that_ask_without_an_end_get_few_reports() {
+    let now = Instant::now();
+    let mut ours = stack(0, None, now);
+    let query = [&[130, 0, 0, 0, 0, 100, 0, 0][..], &GROUP.octets(), &[2, 125, 0, 0]].concat();
+    let mut reports = 0;
+    for _ in 0..10_000 {
+        let mut frame = icmpv6(ROUTER, NODES, 1, &query);
+        assert_eq!(ours.receive(&mut frame, Checksums::Unknown, now), Arrival::Nothing);
+        reports += transmits(&mut ours).len();
+    }
+    assert!((1..5_000).contains(&reports), "{reports} reports");
+}
