@@ -6,6 +6,7 @@ mod confirmation;
 mod handshakes;
 mod incoming;
 mod observed;
+mod outcome;
 mod overload;
 mod patience;
 mod progress;

@@ -1,8 +1,9 @@
 //! The clients of a server.
 
+use super::outcome::{Entering, Outcome};
 use super::overload::Lack;
 use super::progress::Progress;
-use super::server::{Entering, LARGEST_FIRST, Outcome, Server};
+use super::server::{LARGEST_FIRST, Server};
 use super::stages::{Handshake, Kind, Stages};
 use super::{IncomingStatistics, Overload};
 use crate::handshake::AmplificationLimit;

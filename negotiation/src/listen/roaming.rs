@@ -1,7 +1,8 @@
 //! Data from an address without a connection, of a connection whose Chunnel outlives the addresses of its peers.
 
+use super::outcome::Outcome;
 use super::replies::reply_with;
-use super::server::{Outcome, Server};
+use super::server::Server;
 use crate::Runs;
 use crate::link::data_tag;
 use crate::wire::{HEADER, Tag};

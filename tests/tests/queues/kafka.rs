@@ -104,10 +104,8 @@ async fn a_receiver_loses_no_message_of_a_topic_that_is_made_again() {
     let kafka = Kafka::with_config(&address, settings).await.unwrap().partitions(1);
     let name = format!("again-{:016x}", rand::random::<u64>());
     let topic = Topic::new(kafka, name).acknowledge_by_dropping();
-    let receiver = {
-        topic.create().await.unwrap();
-        topic.receiver("all").await.unwrap()
-    };
+    topic.create().await.unwrap();
+    let receiver = topic.receiver("all").await.unwrap();
     let expect = async |what: &str, numbers: std::ops::Range<usize>| {
         for number in numbers {
             let message = tokio::time::timeout(Duration::from_secs(40), async {
