@@ -17,8 +17,8 @@ use tokio::sync::mpsc;
 /// Longest time of a close. Replies have gone out before, unless the client does not read them.
 const CLOSING: Duration = Duration::from_millis(300);
 
-/// Time after which a listener that found no descriptor tries again. The connection of an ended client is
-/// closed by then.
+/// Time after which a listener that found no descriptor tries again, though no client has gone: what took the
+/// descriptors may not be a client.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// The means to serve clients. All shards share the places, the memory and the counters.
@@ -41,8 +41,7 @@ impl Clients {
                     Ok(client) => client,
                     // The process has no descriptor left: a client that is idle has to go.
                     Err(error) if error.kind() == ErrorKind::Exhausted => {
-                        one.shared.places.free_descriptor(Instant::now());
-                        bertha::sleep(PAUSE).await;
+                        one.shared.places.wait_for_descriptor(Instant::now(), PAUSE).await;
                         continue;
                     }
                     Err(error) => return error,

@@ -4,6 +4,7 @@ use super::{Client, Ending};
 use bertha::core::Network;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -36,6 +37,8 @@ pub(crate) struct Places {
     origin: Instant,
     /// Notifies the watch over idle clients that the first client has come.
     occupied: Notify,
+    /// Notifies listeners without a descriptor that a client has gone.
+    left: Notify,
 }
 
 #[derive(Debug)]
@@ -81,7 +84,14 @@ impl Places {
             ending: HashSet::default(),
             ended: None,
         };
-        Arc::new(Self { state: Mutex::new(state), most: most.max(1), idle, origin, occupied: Notify::new() })
+        Arc::new(Self {
+            state: Mutex::new(state),
+            most: most.max(1),
+            idle,
+            origin,
+            occupied: Notify::new(),
+            left: Notify::new(),
+        })
     }
 
     /// Returns the time at which the next client may enter, if a client would have to make room that has come just now.
@@ -132,6 +142,19 @@ impl Places {
             && state.ended.is_some_and(|ended| now.saturating_duration_since(ended) < CLOSING);
         if !is_soon_free {
             state.end_one(now, self.most, Ending::Descriptors);
+        }
+    }
+
+    /// Frees a descriptor, and is ready once a client has gone, or after this time. Connections close before
+    /// their clients leave their places, so the descriptor is free by then.
+    pub(in crate::resp) async fn wait_for_descriptor(&self, now: Instant, most: Duration) {
+        let mut left = pin!(self.left.notified());
+        // A client that goes from here on is noticed.
+        left.as_mut().enable();
+        self.free_descriptor(now);
+        tokio::select! {
+            () = left => {}
+            () = bertha::sleep(most) => {}
         }
     }
 
@@ -255,6 +278,7 @@ impl ClientPlace {
 impl Drop for ClientPlace {
     fn drop(&mut self) {
         self.places.state.lock().leave(self.client.id());
+        self.places.left.notify_waiters();
     }
 }
 
@@ -306,6 +330,22 @@ mod tests {
         clients.truncate(1);
         drop(clients);
         assert_eq!(all.count(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_wait_for_a_descriptor_ends_with_the_client_that_goes_for_it() {
+        let (all, origin) = places(10);
+        let later = origin + Duration::from_secs(1);
+        let place = all.enter(None, origin);
+        let converse = async {
+            place.client().ended().await;
+            drop(place);
+        };
+        let hour = Duration::from_secs(3_600);
+        tokio::join!(all.wait_for_descriptor(later, hour), converse);
+        assert_eq!(all.count(), 0);
+        // Nobody is there who could go.
+        all.wait_for_descriptor(later, Duration::from_millis(1)).await;
     }
 
     /// A network that speaks as its own clients do takes no place of the clients of other networks.
