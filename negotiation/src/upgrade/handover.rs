@@ -132,6 +132,11 @@ impl<E: Copy + PartialEq> Handover<E> {
         }
     }
 
+    /// Returns true if this end sends in the stack in which it receives.
+    pub(crate) fn sends_in_current(&self) -> bool {
+        self.sends_in() == self.current
+    }
+
     /// Returns the stack that has the last messages to this end, if the connection ends now. A stack that is
     /// only staged has none.
     pub(crate) fn last(&self) -> Last<E> {

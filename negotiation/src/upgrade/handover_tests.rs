@@ -107,6 +107,7 @@ impl Model {
             (false, old) => old.unwrap_or(self.current),
         };
         assert_eq!(self.machine.sends_in(), sends_in);
+        assert_eq!(self.machine.sends_in_current(), sends_in == self.current);
         assert_eq!(self.machine.is_leaving(), self.under_way[LEAVING]);
         assert_eq!(self.machine.is_switching(), self.is_decided);
         let is_idle = self.staged.is_none() && self.old.is_none();

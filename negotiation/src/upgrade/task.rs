@@ -144,8 +144,7 @@ impl<P: UpgradeProtocol> UpgradeTask<P> {
 
     /// Returns the epoch in which this end sends, and its queue.
     fn sends_in(&mut self) -> StackOf<P> {
-        let handover = self.protocol.handover();
-        let is_current = handover.sends_in() == handover.current();
+        let is_current = self.protocol.handover().sends_in_current();
         let old = self.old.as_ref().map(|old| (&old.stage.epoch, &old.stage.queue));
         let next = self.next.as_ref().and_then(|next| Some((next.epoch.as_ref()?, &next.queue)));
         let other = if is_current { None } else { old.or(next) };
