@@ -67,6 +67,11 @@ impl Head {
         (self.flags & (ACK | SYN | RST) == ACK).then_some(self.acknowledged)
     }
 
+    /// Returns true if the segment has no byte and no flag but the one of an acknowledgement.
+    pub(super) fn is_bare(self) -> bool {
+        self.data == 0 && self.flags & (SYN | FIN | RST) == 0
+    }
+
     /// Returns the sequence number behind the segment; `None` for a reset, which has no place in the stream.
     pub(super) fn end(self) -> Option<u32> {
         let has = |flag| u32::from(self.flags & flag != 0);
@@ -76,12 +81,12 @@ impl Head {
 
     /// Returns the treatment of the segment by a connection in this state.
     pub(super) fn judge(self, state: State, window: Window) -> Verdict {
-        let is_synchronized = match state {
-            State::Closed | State::Listen | State::SynSent => return Verdict::Take,
-            State::SynReceived => false,
-            _ => true,
-        };
+        if matches!(state, State::Closed | State::Listen | State::SynSent) {
+            return Verdict::Take;
+        }
         let offset = self.sequence.wrapping_sub(window.start);
+        // Its first segment again, since the answer was lost.
+        let is_repetition = state == State::SynReceived && offset == u32::MAX;
         if self.flags & RST != 0 {
             return match offset {
                 0 => Verdict::Take,
@@ -89,7 +94,7 @@ impl Head {
                 _ => Verdict::Drop,
             };
         }
-        if self.flags & SYN != 0 && is_synchronized { Verdict::Challenge } else { Verdict::Take }
+        if self.flags & SYN != 0 && !is_repetition { Verdict::Challenge } else { Verdict::Take }
     }
 }
 
@@ -175,9 +180,17 @@ mod tests {
         let window = Window { start: 5, len: 1000 };
         for flags in [SYN, SYN | ACK, SYN | FIN] {
             assert_eq!(head(flags, 5).judge(State::Established, window), Verdict::Challenge);
-            for state in [State::Listen, State::SynSent, State::SynReceived] {
+            for state in [State::Listen, State::SynSent] {
                 assert_eq!(head(flags, 5).judge(state, window), Verdict::Take);
             }
+        }
+    }
+
+    #[test]
+    fn a_half_open_connection_takes_its_own_first_segment_alone() {
+        let window = Window { start: 5, len: 1000 };
+        for (sequence, expected) in [(4, Verdict::Take), (3, Verdict::Challenge), (5, Verdict::Challenge)] {
+            assert_eq!(head(SYN, sequence).judge(State::SynReceived, window), expected, "{sequence}");
         }
     }
 

@@ -259,7 +259,9 @@ impl Stream {
             Verdict::Challenge => return self.challenge(packet, now, outlet),
         }
         self.shift.enter(packet);
-        self.take_in(packet, now, outlet);
+        if !self.repeats_while_the_end_is_due(packet) {
+            self.take_in(packet, now, outlet);
+        }
         if matches!(before, State::Listen | State::SynSent) {
             self.first = head.sequence().wrapping_add(1);
         }
@@ -267,6 +269,16 @@ impl Stream {
             self.owing = Some(now);
         }
         self.observe(now);
+    }
+
+    /// Returns true if the packet acknowledges once more what this end sent before the end of its stream,
+    /// and nothing but this end is unacknowledged. Three of these make smoltcp 0.14 stop its timer, to
+    /// repeat the oldest byte; without a byte it repeats nothing, so that the peer would never learn of the end.
+    fn repeats_while_the_end_is_due(&self, packet: &[u8]) -> bool {
+        let socket = self.socket();
+        matches!(socket.state(), State::FinWait1 | State::Closing | State::LastAck)
+            && socket.send_queue() == 0
+            && Head::parse(packet).is_some_and(|head| head.is_bare() && head.acknowledged() != self.sent_to)
     }
 
     /// Passes a packet to smoltcp.

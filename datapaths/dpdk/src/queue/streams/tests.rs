@@ -244,6 +244,24 @@ fn what_was_sent_arrives_before_the_end_whatever_is_lost() {
 }
 
 #[test]
+fn repeated_acknowledgements_keep_no_end_from_the_peer() {
+    let mut world = World::new(1, 0, 8);
+    let [server, client] = world.connected("10.0.0.1:9");
+    world.send(1, client, b"last");
+    assert_eq!(world.recv(0, server), Ok(b"last".to_vec()));
+    let acknowledgement = world.until("acknowledgement", |world| world.cables[0].0.last().cloned());
+    world.pass();
+    world.ends[1].let_go(client, world.now);
+    world.step(1, client);
+    // The end is lost.
+    world.cables[1].0.clear();
+    for _ in 0..3 {
+        world.arrive(1, &acknowledgement);
+    }
+    assert_eq!(world.recv(0, server), Err(ErrorKind::Closed));
+}
+
+#[test]
 fn a_silent_peer_is_given_up_only_if_it_owes_an_answer() {
     let mut world = World::new(1, 0, 8);
     let [server, client] = world.connected("10.0.0.1:9");

@@ -48,6 +48,26 @@ fn a_peer_that_has_forgotten_the_connection_learns_of_it_when_it_connects_anew()
     assert_eq!(world.recv(0, pair[0]), Err(ErrorKind::Reset));
 }
 
+/// The stranger has asked from the client's address and port, and answers nothing.
+#[test]
+fn a_stranger_who_began_with_the_clients_port_does_not_keep_the_client_out() {
+    for ahead in [1, 77_777_777, 1 << 31] {
+        let mut world = World::new(1, 0, 8);
+        let client = world.connect("10.0.0.1:9");
+        let first = world.cables[1].0.pop().unwrap();
+        let mut strange = first.clone();
+        let sequence = u32::from_be_bytes(first[24..28].try_into().unwrap());
+        strange[24..28].copy_from_slice(&sequence.wrapping_add(ahead).to_be_bytes());
+        world.arrive(0, &strange);
+        world.cables[0].0.clear();
+        let before = world.now;
+        world.arrive(0, &first);
+        let (server, _) = world.until("accept", |world| world.ends[0].accept(world.acceptor));
+        assert_eq!(world.transfer((1, client), (0, server), b"in"), b"in");
+        assert!(world.now - before < Duration::from_secs(2), "it took {:?}", world.now - before);
+    }
+}
+
 /// Returns the first segment of a connection from a stranger.
 fn syn(world: &mut World, number: u32) -> Vec<u8> {
     syn_to(world, 9, number)
@@ -83,6 +103,12 @@ fn flood(world: &mut World) {
     assert!(world.ends[0].len() >= 128);
 }
 
+/// Returns true if the segment answers the first one of a connection.
+fn is_answer(packet: &[u8]) -> bool {
+    let header = if packet[0] >> 4 == 4 { 20 } else { 40 };
+    packet[header + 13] & 0x12 == 0x12
+}
+
 /// Connects, and returns the client and the server's answer. The strangers have the client's address, so a client may
 /// get the port of a stranger for whom the server waits; then another port is tried.
 fn answered(world: &mut World, to: &str) -> (usize, Vec<u8>) {
@@ -90,14 +116,14 @@ fn answered(world: &mut World, to: &str) -> (usize, Vec<u8>) {
         let client = world.connect(to);
         let first = world.cables[1].0.pop().unwrap();
         world.arrive(0, &first);
-        if let Some(answer) = world.cables[0].0.pop() {
+        if let Some(answer) = world.cables[0].0.pop().filter(|answer| is_answer(answer)) {
             return (client, answer);
         }
         world.ends[1].let_go(client, world.now);
         world.step(1, client);
         world.cables[1].0.clear();
     }
-    panic!("the server answers none of five clients");
+    panic!("five clients had the ports of strangers");
 }
 
 /// The connections come about while the flood goes on, by cookies: their numbers differ inside and outside.
