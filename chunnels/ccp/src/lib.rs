@@ -11,6 +11,8 @@
 //! | [`Flow`] | the registers and the program of one flow; runs once per acknowledgement, without I/O |
 //! | [`Datapath`] | the programs and flows of one agent, behind a [`Link`] |
 //! | [`Ccp`] | a congestion control for [`Reliable`](bertha_chunnels::Reliable) that an agent decides |
+//! | [`Choice`] | any congestion control, by the name that a program takes on its command line |
+//! | `AgentSocket` | the agent's end of a Unix socket, for programs of portus, with the feature `agent` |
 //! | `algorithms` | algorithms for agents, with the feature `agent` |
 //!
 //! ```no_run
@@ -19,7 +21,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // An agent built with portus listens there.
-//! let ccp = Ccp::unix("/run/user/1000/me.ccp", "/tmp/ccp/portus")?;
+//! let ccp = Ccp::connect("/tmp/ccp/portus")?;
 //! let at_most = Limits { window: 4 << 20, rate: 125_000_000 };
 //! let reliable = Reliable::new().with(ccp.limits(at_most));
 //! # Ok(()) }
@@ -62,6 +64,8 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
 #[cfg(feature = "agent")]
+mod agent;
+#[cfg(feature = "agent")]
 pub mod algorithms;
 mod connect;
 mod control;
@@ -73,9 +77,11 @@ mod program;
 mod signals;
 
 #[cfg(feature = "agent")]
+pub use agent::{AgentFlows, AgentSocket, AgentTotals, FlowStatus};
+#[cfg(feature = "agent")]
 pub use connect::{AgentEnd, Pace};
-pub use control::{Ccp, Limits};
-pub use datapath::{Datapath, Link, Refusal};
+pub use control::{Ccp, Choice, Limits};
+pub use datapath::{CcpStatistics, Datapath, Link, Refusal};
 pub use flow::{Decision, Flow, Report};
 pub use machine::Fault;
 pub use program::{Program, Refused};

@@ -3,6 +3,7 @@
 use super::{Ack, Flow};
 use bertha_core::Addr;
 use std::fmt;
+use std::sync::Arc;
 
 /// The congestion control of one flow: a state machine from signals to window and rate.
 ///
@@ -45,6 +46,16 @@ pub trait Algorithm: fmt::Debug + Send + Sync + 'static {
     /// default calls [`start`](Self::start).
     fn start_flow(&self, flow: &NewFlow) -> Box<dyn CongestionControl> {
         self.start(flow.packet)
+    }
+}
+
+impl<A: Algorithm + ?Sized> Algorithm for Arc<A> {
+    fn start(&self, packet: u64) -> Box<dyn CongestionControl> {
+        (**self).start(packet)
+    }
+
+    fn start_flow(&self, flow: &NewFlow) -> Box<dyn CongestionControl> {
+        (**self).start_flow(flow)
     }
 }
 

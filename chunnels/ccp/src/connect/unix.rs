@@ -1,17 +1,11 @@
 //! An agent behind a Unix datagram socket.
 
-use super::rights;
+use super::guarded::{GuardedSocket, is_nothing};
 use crate::datapath::{Datapath, Link};
 use crate::message::MAX_MESSAGE;
 use bertha_core::{Error, ErrorKind};
-use rustix::fs::{Mode, fchmod};
-use rustix::net::sockopt::set_socket_passcred;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix, bind, recvmsg, sendto,
-};
-use std::io::{self, IoSliceMut};
-use std::mem::MaybeUninit;
-use std::os::unix::net::UnixDatagram;
+use rustix::net::SocketAddrUnix;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -21,7 +15,7 @@ const TICK: Duration = Duration::from_millis(200);
 
 #[derive(Debug)]
 struct Unix {
-    socket: UnixDatagram,
+    socket: GuardedSocket,
     agent: SocketAddrUnix,
     /// The path of the socket, which is removed with the socket.
     own: PathBuf,
@@ -29,13 +23,10 @@ struct Unix {
 
 impl Link for Unix {
     fn send(&self, message: &[u8]) -> Result<(), Error> {
-        match sendto(&self.socket, message, SendFlags::DONTWAIT, &self.agent) {
-            Ok(_) => Ok(()),
-            Err(error) => {
-                let what = format!("the agent at {:?} takes no message: {error}", self.agent);
-                Err(Error::new(ErrorKind::Unavailable, what).at("CCP"))
-            }
-        }
+        self.socket.send(message, &self.agent).map_err(|error| {
+            let what = format!("the agent at {:?} takes no message: {error}", self.agent);
+            Error::new(ErrorKind::Unavailable, what).at("CCP")
+        })
     }
 }
 
@@ -62,8 +53,7 @@ pub(crate) fn connect(own: &Path, agent: &Path) -> Result<Arc<Datapath>, Error> 
         }
         _ => {}
     }
-    let socket = bound(own).map_err(|error| failed("can't bind", error))?;
-    socket.set_read_timeout(Some(TICK)).map_err(|error| failed("can't set the time-out of", error))?;
+    let socket = GuardedSocket::bind(own, TICK).map_err(|error| failed("can't bind", error))?;
     let reader = socket.try_clone().map_err(|error| failed("can't duplicate", error))?;
     let address =
         SocketAddrUnix::new(agent).map_err(|error| failed("no address of an agent for", error.into()))?;
@@ -76,59 +66,18 @@ pub(crate) fn connect(own: &Path, agent: &Path) -> Result<Arc<Datapath>, Error> 
     Ok(datapath)
 }
 
-/// A socket at `own`, with the user of the sender in each message.
-fn bound(own: &Path) -> io::Result<UnixDatagram> {
-    let socket = UnixDatagram::unbound()?;
-    rights::refuse(&socket)?;
-    set_socket_passcred(&socket, true)?;
-    // Before there is a file, which then has these rights from the beginning.
-    fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
-    bind(&socket, &SocketAddrUnix::new(own)?)?;
-    Ok(socket)
-}
-
-/// A message, and who has sent it.
-struct Received {
-    length: usize,
-    /// The path to which the sender says it is bound. Each process has its own view of paths.
-    path: Option<SocketAddrUnix>,
-    /// The user of the sending process, for whom the kernel vouches.
-    user: Option<u32>,
-}
-
-fn receive_one(socket: &UnixDatagram, bytes: &mut [u8]) -> io::Result<Received> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmCredentials(1))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let received = recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
-    let user = ancillary.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmCredentials(sender) => Some(sender.uid.as_raw()),
-        _ => None,
-    });
-    let path = received.address.and_then(|address| SocketAddrUnix::try_from(address).ok());
-    Ok(Received { length: received.bytes, path, user })
-}
-
 /// Hands messages of the agent, and of nobody else, to the datapath.
-fn receive(socket: &UnixDatagram, agent: &SocketAddrUnix, datapath: &Weak<Datapath>) {
-    let own = rustix::process::geteuid().as_raw();
+fn receive(socket: &GuardedSocket, agent: &SocketAddrUnix, datapath: &Weak<Datapath>) {
     let mut bytes = vec![0; MAX_MESSAGE];
     loop {
-        let received = receive_one(socket, &mut bytes);
+        let received = socket.recv(&mut bytes);
         let Some(datapath) = datapath.upgrade() else { return };
         match received {
-            Ok(Received { length, path: Some(path), user: Some(user) })
-                if path == *agent && (user == own || user == 0) =>
-            {
-                datapath.handle(&bytes[..length]);
+            Ok(message) if message.path.as_ref() == Some(agent) && message.is_trusted() => {
+                datapath.handle(&bytes[..message.length]);
             }
-            Ok(Received { path, user, .. }) => {
-                tracing::debug!(?path, ?user, "CCP: a message that is not of the agent was dropped")
-            }
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
-                ) => {}
+            Ok(message) => tracing::debug!(?message, "CCP: a message that is not of the agent was dropped"),
+            Err(error) if is_nothing(&error) => {}
             Err(error) => {
                 tracing::warn!(%error, "CCP: nothing can be received from the agent any more");
                 return;

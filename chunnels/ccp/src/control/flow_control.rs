@@ -49,7 +49,9 @@ impl FlowControl {
             destination_port,
             algorithm: settings.algorithm,
         };
-        datapath.announce(&create);
+        if let Err(error) = datapath.announce(&create) {
+            tracing::warn!(flow = create.flow, %error, "CCP: NewReno controls the flow until there is an agent");
+        }
         Self {
             datapath,
             member,
@@ -96,19 +98,21 @@ impl CongestionControl for FlowControl {
             self.member.flow.lock().has_program() && !self.presence.is_silent(self.settings.timeout, ack.now);
         if is_present {
             if self.fallback.take().is_some() {
+                self.member.is_by_agent.store(true, Ordering::Relaxed);
                 tracing::debug!(flow = self.create.flow, "CCP: the agent controls the flow");
             }
             self.run(&signals(ack, flow), ack);
             return;
         }
         let fallback = self.fallback.get_or_insert_with(|| {
+            self.member.is_by_agent.store(false, Ordering::Relaxed);
             tracing::warn!(flow = self.create.flow, "CCP: the agent is silent; NewReno controls the flow");
             NewReno.start(self.packet)
         });
         fallback.on_ack(ack, flow);
         (self.window, self.rate) = (fallback.window(), fallback.rate());
         if self.presence.is_repeat_due(ack.now) {
-            let is_sent = self.datapath.announce(&self.create);
+            let is_sent = self.datapath.announce(&self.create).is_ok();
             self.presence.on_sent(is_sent, ack.now);
         }
     }

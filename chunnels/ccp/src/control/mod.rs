@@ -1,19 +1,22 @@
 //! CCP as a congestion control of [`Reliable`](bertha_chunnels::Reliable).
 
+mod choice;
 mod flow_control;
 mod limits;
 mod presence;
 
+pub use choice::Choice;
 pub use limits::Limits;
 
 use crate::connect;
-use crate::datapath::Datapath;
+use crate::datapath::{CcpStatistics, Datapath};
 use crate::message::{AlgorithmName, Malformed};
 use bertha_chunnels::congestion::{Algorithm, CongestionControl, NewFlow};
 use bertha_core::Error;
 use flow_control::FlowControl;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Congestion control by an agent, for [`Reliable::with`](bertha_chunnels::Reliable::with).
@@ -60,6 +63,18 @@ impl Ccp {
         Ok(Self::over(connect::connect(own.as_ref(), agent.as_ref())?))
     }
 
+    /// The agent at the Unix datagram socket `agent`, as [`unix`](Self::unix), with a socket of its own for this end: in the folder
+    /// of the user's running programs (`XDG_RUNTIME_DIR`), or else in that of temporary files.
+    ///
+    /// # Errors
+    /// [`Io`](bertha_core::ErrorKind::Io) if the socket can't be made.
+    pub fn connect(agent: impl AsRef<Path>) -> Result<Self, Error> {
+        static SOCKETS: AtomicU64 = AtomicU64::new(0);
+        let folder = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+        let number = SOCKETS.fetch_add(1, Ordering::Relaxed);
+        Self::unix(folder.join(format!("bertha-ccp-{}-{number}", std::process::id())), agent)
+    }
+
     /// Makes a congestion control by an agent in this process, and returns the agent's end:
     /// `portus::RunBuilder` runs algorithms on it.
     #[cfg(feature = "agent")]
@@ -96,6 +111,11 @@ impl Ccp {
     pub fn agent_timeout(mut self, timeout: Duration) -> Self {
         self.settings.timeout = timeout;
         self
+    }
+
+    /// Returns the numbers of flows of all clones.
+    pub fn statistics(&self) -> CcpStatistics {
+        self.datapath.statistics()
     }
 
     /// Returns the programs and flows of all clones.

@@ -10,7 +10,7 @@ use bertha_core::Error;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Maximum number of programs that are held.
 const MAX_PROGRAMS: usize = 64;
@@ -50,13 +50,31 @@ pub(crate) struct Member {
     pub(crate) flow: Mutex<Flow>,
     /// Number of messages for this flow.
     pub(crate) messages: AtomicU64,
+    /// True if the agent controls the flow, and not the control that stands in for it.
+    pub(crate) is_by_agent: AtomicBool,
 }
 
 impl Member {
     /// Makes a flow over a transport with these signals.
     pub(crate) fn new(signals: SignalSet) -> Self {
-        Self { signals, flow: Mutex::default(), messages: AtomicU64::new(0) }
+        Self {
+            signals,
+            flow: Mutex::default(),
+            messages: AtomicU64::new(0),
+            is_by_agent: AtomicBool::new(false),
+        }
     }
+}
+
+/// The numbers of flows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CcpStatistics {
+    /// Number of flows.
+    pub flows: usize,
+    /// Number of flows that the agent controls; [`NewReno`](bertha_chunnels::congestion::NewReno) controls the
+    /// others.
+    pub by_agent: usize,
 }
 
 /// A program that the agent installed and that is not run, or not run for a flow whose transport lacks
@@ -114,6 +132,13 @@ impl Datapath {
             reason: Refused::MissingSignals(*signals),
         });
         unloaded.chain(missing).collect()
+    }
+
+    /// Returns the numbers of flows.
+    pub(crate) fn statistics(&self) -> CcpStatistics {
+        let table = self.table.lock();
+        let by_agent = table.flows.values().filter(|member| member.is_by_agent.load(Ordering::Relaxed));
+        CcpStatistics { flows: table.flows.len(), by_agent: by_agent.count() }
     }
 
     fn handle_message(&self, message: Message) -> Result<(), Error> {
@@ -187,11 +212,14 @@ impl Datapath {
         }
     }
 
-    /// Announces a flow to the agent. Returns true if the message could be handed over.
-    pub(crate) fn announce(&self, create: &Create) -> bool {
+    /// Announces a flow to the agent.
+    ///
+    /// # Errors
+    /// Fails if the message could not be handed over.
+    pub(crate) fn announce(&self, create: &Create) -> Result<(), Error> {
         let mut message = Vec::new();
         create.encode(&mut message);
-        self.send(&message)
+        self.link.send(&message)
     }
 
     /// Sends a message. Returns true if it could be handed over.

@@ -1,0 +1,141 @@
+//! A congestion control by its name.
+
+use super::Ccp;
+use bertha_chunnels::congestion::{Algorithm, Bbr, Cubic, NewReno};
+use bertha_core::{Error, ErrorKind};
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// The socket at which `bertha-agent` and agents by portus listen.
+const AGENT: &str = "/tmp/ccp/portus";
+
+/// A congestion control by its name, as programs take it on a command line.
+///
+/// | name | control |
+/// |---|---|
+/// | `newreno`, `cubic`, `bbr` | the control of this name in this process |
+/// | `agent` | the default algorithm of the agent at `/tmp/ccp/portus` |
+/// | `agent:cubic` | the algorithm `cubic` of this agent |
+/// | `agent:/run/my/agent` | the default algorithm of the agent at this socket |
+/// | `agent:cubic@/run/my/agent` | the algorithm `cubic` of the agent at this socket |
+///
+/// ```
+/// use bertha_ccp::Choice;
+/// use bertha_chunnels::Reliable;
+///
+/// # fn main() -> Result<(), bertha_core::Error> {
+/// let choice: Choice = "cubic".parse()?;
+/// let reliable = Reliable::new().with(choice.open()?);
+/// assert!("cubik".parse::<Choice>().is_err());
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice(Kind);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Kind {
+    NewReno,
+    Cubic,
+    Bbr,
+    Agent { algorithm: String, socket: PathBuf },
+}
+
+impl Choice {
+    /// Makes the congestion control. Flows of an agent that is not there are controlled by
+    /// [`NewReno`] until the agent comes; a warning names the socket.
+    ///
+    /// # Errors
+    /// [`Io`](ErrorKind::Io) if the socket of this end can't be made.
+    pub fn open(&self) -> Result<Arc<dyn Algorithm>, Error> {
+        Ok(match &self.0 {
+            Kind::NewReno => Arc::new(NewReno),
+            Kind::Cubic => Arc::new(Cubic),
+            Kind::Bbr => Arc::new(Bbr),
+            Kind::Agent { algorithm, socket } => Arc::new(Ccp::connect(socket)?.algorithm(algorithm)?),
+        })
+    }
+}
+
+impl FromStr for Choice {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Ok(Self(match name {
+            "newreno" => Kind::NewReno,
+            "cubic" => Kind::Cubic,
+            "bbr" => Kind::Bbr,
+            "agent" => agent("", AGENT)?,
+            _ => match name.strip_prefix("agent:") {
+                Some(of) => match of.split_once('@') {
+                    Some((algorithm, socket)) => agent(algorithm, socket)?,
+                    None if of.contains('/') => agent("", of)?,
+                    None => agent(of, AGENT)?,
+                },
+                None => return Err(unknown(name)),
+            },
+        }))
+    }
+}
+
+fn agent(algorithm: &str, socket: &str) -> Result<Kind, Error> {
+    crate::message::AlgorithmName::new(algorithm)?;
+    if socket.is_empty() {
+        return Err(Error::new(ErrorKind::Invalid, "`agent:ALGORITHM@` needs the path of a socket").at("CCP"));
+    }
+    Ok(Kind::Agent { algorithm: algorithm.to_owned(), socket: socket.into() })
+}
+
+fn unknown(name: &str) -> Error {
+    let what = format!(
+        "`{name}` is no congestion control; there are newreno, cubic, bbr, agent, agent:ALGORITHM, agent:PATH and \
+         agent:ALGORITHM@PATH"
+    );
+    Error::new(ErrorKind::Invalid, what).at("CCP")
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::NewReno => f.write_str("newreno"),
+            Kind::Cubic => f.write_str("cubic"),
+            Kind::Bbr => f.write_str("bbr"),
+            Kind::Agent { algorithm, socket } => write!(f, "agent:{algorithm}@{}", socket.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn socket_of(name: &str) -> (String, String) {
+        match name.parse::<Choice>().unwrap().0 {
+            Kind::Agent { algorithm, socket } => (algorithm, socket.display().to_string()),
+            kind => panic!("{kind:?}"),
+        }
+    }
+
+    #[test]
+    fn names_choose_a_control_or_an_agent() {
+        for name in ["newreno", "cubic", "bbr"] {
+            assert_eq!(name.parse::<Choice>().unwrap().to_string(), name);
+        }
+        assert_eq!(socket_of("agent"), (String::new(), AGENT.to_owned()));
+        assert_eq!(socket_of("agent:copa"), ("copa".to_owned(), AGENT.to_owned()));
+        assert_eq!(socket_of("agent:./here"), (String::new(), "./here".to_owned()));
+        assert_eq!(socket_of("agent:copa@/run/a"), ("copa".to_owned(), "/run/a".to_owned()));
+        assert_eq!("agent:copa@/run/a".parse::<Choice>().unwrap().to_string(), "agent:copa@/run/a");
+    }
+
+    #[test]
+    fn what_is_no_control_is_named() {
+        let error = "reno".parse::<Choice>().unwrap_err();
+        assert!(error.to_string().contains("`reno`") && error.to_string().contains("agent:PATH"), "{error}");
+        let long = format!("agent:{}", "x".repeat(64));
+        for name in ["", "Cubic", "agent:x@", &long] {
+            assert!(name.parse::<Choice>().is_err(), "{name}");
+        }
+    }
+}
