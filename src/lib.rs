@@ -74,6 +74,7 @@
 //! | `rpc` | yes | requests and responses in [`rpc`], with typed services by [`service`](macro@service) |
 //! | `observe` | no | a process shows its connections to `bertha top`: `observe` |
 //! | `prometheus` | no | a collector for the crate `prometheus`: `observe::prometheus` |
+//! | `ccp` | no | congestion control by an agent in another process, and any control by its name, in `ccp` |
 //! | `qlog` | no | a qlog of each connection of `Reliable`, for tools that draw packets and windows |
 //! | `opentelemetry` | no | spans of calls of `rpc`, in one trace across processes |
 //! | `metrics`, `pace`, `retry` | yes | counting messages, sending at a bounded rate, and repeating requests |
@@ -157,6 +158,8 @@ pub use bertha_negotiation::{
     Settings, SharedKey, Upgradable, ZeroRtt,
 };
 
+#[cfg(feature = "ccp")]
+pub mod ccp;
 #[cfg(feature = "_datapath")]
 mod datapath;
 pub mod guide;

@@ -41,6 +41,7 @@ impl<N: Copy + Ord + Send + 'static> Redelivery<N> {
 
     /// Returns the numbers of messages that the application holds, and of those that it did not finish and that are
     /// expected again; `None` if messages have no receipts.
+    #[cfg(feature = "at-most-once")]
     pub(crate) fn counts(&self) -> Option<[usize; 2]> {
         let state = self.0.as_ref()?.lock();
         Some([state.held.len(), state.returned.len()])

@@ -1,4 +1,4 @@
-//! Guides: a cookbook of whole programs, composing stacks, handling errors, looking at connections, connecting to names, choosing a datapath, running over DPDK and Caladan, keeping attackers out, and writing Chunnels, datapaths and passes.
+//! Guides: a cookbook of whole programs, composing stacks, handling errors, looking at connections, controlling congestion, connecting to names, choosing a datapath, running over DPDK and Caladan, keeping attackers out, and writing Chunnels, datapaths and passes.
 //!
 //! The code of the guides is compiled and run with the tests. The guide [`pass`] shows two crates of the
 //! repository's `tests/outside`, which know Bertha only by its published names; a test compares the guide
@@ -25,6 +25,10 @@ pub mod errors {}
 #[cfg(all(feature = "datapath-kernel", feature = "reliable", feature = "rpc"))]
 #[doc = include_str!("observing.md")]
 pub mod observing {}
+
+#[cfg(feature = "ccp")]
+#[doc = include_str!("congestion.md")]
+pub mod congestion {}
 
 #[cfg(feature = "datapath-kernel")]
 #[doc = include_str!("names.md")]

@@ -173,6 +173,32 @@ fn a_silent_agent_is_replaced_and_can_come_back() {
     assert!(link.is_closed(1));
 }
 
+/// The queue of a Unix socket holds ten messages.
+#[test]
+fn an_agent_whose_queue_is_full_keeps_its_flow_and_misses_nothing() {
+    let (link, datapath) = agent::recording();
+    let ccp = Ccp::over(datapath.clone()).agent_timeout(Duration::from_secs(1));
+    let mut control = ccp.start(PACKET);
+    let count = "(def (Report (volatile acked 0))) (when true (:= Report.acked (+ Report.acked Ack.packets_acked)) (:= Cwnd 90000) (report))";
+    let install = compile(count);
+    let program = install.program;
+    agent::hand(
+        &datapath,
+        &[Message::Install(install), Message::Change(Change { flow: 1, program, fields: Vec::new() })],
+    );
+    acknowledge(&mut *control, 0);
+    link.set_full(true);
+    (1..=4).for_each(|ms| acknowledge(&mut *control, ms));
+    assert_eq!((control.window(), ccp.statistics().by_agent), (90_000, 1));
+    link.set_full(false);
+    (5..=6).for_each(|ms| acknowledge(&mut *control, ms));
+    assert_eq!(link.reports(), [[1], [5], [1]]);
+    link.set_full(true);
+    acknowledge(&mut *control, 1_001);
+    acknowledge(&mut *control, 1_002);
+    assert_eq!(ccp.statistics().by_agent, 0, "it is silent for a second");
+}
+
 #[test]
 fn no_agent_exceeds_the_limits_or_stops_a_flow() {
     let (_link, datapath) = agent::recording();

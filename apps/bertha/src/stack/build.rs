@@ -74,7 +74,7 @@ impl Builder<'_> {
             Layer::Pace { bytes_per_second } => BoxStack::new(Pace::new(bytes_per_second)),
             #[cfg(feature = "quic")]
             Layer::Quic => BoxStack::new(self.keys.quic(self.side)?),
-            Layer::Reliable => BoxStack::new(self.keys.reliable()?),
+            Layer::Reliable { ref congestion } => BoxStack::new(self.keys.reliable(congestion.as_ref())?),
             Layer::Tls => BoxStack::new(self.keys.tls(self.side)?),
         })
     }

@@ -1,5 +1,6 @@
 //! The keys and certificates of the Chunnels that encrypt.
 
+use bertha::ccp::Choice;
 use bertha::chunnels::reliable::Qlog;
 use bertha::chunnels::{Noise, Reliable, Tls, TlsIdentity, Trust};
 use bertha::local::{Directory, Registration};
@@ -11,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 
-/// Files with keys and certificates, the folder of qlogs and the directory, used only if the stack has a Chunnel that needs them.
+/// Files with keys and certificates, the congestion control, the folder of qlogs and the directory, used only if the stack has a Chunnel that needs them.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Keys and services of Chunnels")]
 pub(crate) struct Keys {
@@ -31,6 +32,10 @@ pub(crate) struct Keys {
     /// Name in the server's certificate, if it is not the host's.
     #[arg(long, value_name = "NAME")]
     tls_name: Option<String>,
+    /// The congestion control of `reliable` at this end: newreno, cubic, bbr (the default), or an agent: agent,
+    /// agent:ALGORITHM, agent:SOCKET or agent:ALGORITHM@SOCKET.
+    #[arg(long, value_name = "CONTROL")]
+    congestion: Option<Choice>,
     /// The folder for qlogs of `reliable`: a file for each connection, with its packets, losses and windows.
     #[arg(long, value_name = "FOLDER")]
     qlog: Option<PathBuf>,
@@ -60,10 +65,16 @@ impl Keys {
         self.directory.register(&format!("bertha-perf-{}", std::process::id()), from_ref(addr)).await
     }
 
+    /// Returns the Chunnel with this congestion control, or else with that of the options.
+    ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if the folder of qlogs is no folder or can't be made.
-    pub(super) fn reliable(&self) -> Result<Reliable, Error> {
-        let reliable = Reliable::new();
+    /// [`Invalid`](ErrorKind::Invalid) if the folder of qlogs is no folder or can't be made;
+    /// [`Io`](ErrorKind::Io) if there can be no socket to an agent.
+    pub(super) fn reliable(&self, congestion: Option<&Choice>) -> Result<Reliable, Error> {
+        let reliable = match congestion.or(self.congestion.as_ref()) {
+            Some(congestion) => Reliable::new().with(congestion.open()?),
+            None => Reliable::new(),
+        };
         Ok(match &self.qlog {
             Some(folder) => reliable.qlog(Qlog::folder(folder)?),
             None => reliable,

@@ -1,5 +1,7 @@
 //! The Chunnels that a stack can name.
 
+use bertha::Error;
+use bertha::ccp::Choice;
 use std::fmt::Write;
 
 /// A layer of a stack: a Chunnel, with its value.
@@ -23,7 +25,10 @@ pub(crate) enum Layer {
     },
     #[cfg(feature = "quic")]
     Quic,
-    Reliable,
+    Reliable {
+        /// The congestion control, in place of that of the options.
+        congestion: Option<Choice>,
+    },
     Tls,
 }
 
@@ -31,11 +36,19 @@ pub(crate) enum Layer {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Name {
     name: &'static str,
-    value: Option<&'static str>,
+    value: Value,
+}
+
+/// The value of a layer, with its meaning.
+#[derive(Debug, Clone, Copy)]
+enum Value {
+    Nothing,
+    Needed(&'static str),
+    Possible(&'static str),
 }
 
 const fn plain(name: &'static str) -> Name {
-    Name { name, value: None }
+    Name { name, value: Value::Nothing }
 }
 
 const NAMES: &[Name] = &[
@@ -43,17 +56,17 @@ const NAMES: &[Name] = &[
     plain("batch"),
     plain("checksum"),
     plain("compress"),
-    Name { name: "fault", value: Some("LOSS, from 0 to 1") },
+    Name { name: "fault", value: Value::Needed("LOSS, from 0 to 1") },
     plain("fragment"),
     plain("maybe-local"),
     plain("nagle"),
     plain("noise"),
     plain("nothing"),
     plain("ordered"),
-    Name { name: "pace", value: Some("BYTES_PER_SECOND") },
+    Name { name: "pace", value: Value::Needed("BYTES_PER_SECOND") },
     #[cfg(feature = "quic")]
     plain("quic"),
-    plain("reliable"),
+    Name { name: "reliable", value: Value::Possible("CONGESTION_CONTROL") },
     plain("tls"),
 ];
 
@@ -64,8 +77,9 @@ pub(crate) fn known() -> String {
         let separator = if list.is_empty() { "" } else { ", " };
         // Writing to a string can't fail.
         let _ = match value {
-            Some(value) => write!(list, "{separator}{name}={value}"),
-            None => write!(list, "{separator}{name}"),
+            Value::Nothing => write!(list, "{separator}{name}"),
+            Value::Needed(value) => write!(list, "{separator}{name}={value}"),
+            Value::Possible(value) => write!(list, "{separator}{name}[={value}]"),
         };
     }
     list
@@ -83,12 +97,20 @@ impl Layer {
         let Some(Name { name, value: meaning }) = found else {
             return Err(format!("`{name}` is no Chunnel that this command knows; it knows {}", known()));
         };
-        let wanted = |meaning: &str| format!("`{name}` needs a value: {name}={meaning}");
+        let wanted = || match meaning {
+            Value::Needed(meaning) | Value::Possible(meaning) => {
+                format!("`{name}` needs a value: {name}={meaning}")
+            }
+            Value::Nothing => format!("`{name}` has no value"),
+        };
         match (meaning, value) {
-            (None, Some(value)) => return Err(format!("`{name}` has no value, and was given `{value}`")),
-            (Some(meaning), None) => return Err(wanted(meaning)),
+            (Value::Nothing, Some(value)) => {
+                return Err(format!("`{name}` has no value, and was given `{value}`"));
+            }
+            (Value::Needed(_), None) => return Err(wanted()),
             _ => {}
         }
+        let given = value;
         let value = value.unwrap_or_default();
         Ok(match *name {
             "at-most-once" => Self::AtMostOnce,
@@ -97,7 +119,7 @@ impl Layer {
             "compress" => Self::Compress,
             "fault" => match value.parse() {
                 Ok(loss) if (0.0..=1.0).contains(&loss) => Self::Fault { loss },
-                _ => return Err(wanted(meaning.unwrap_or_default())),
+                _ => return Err(wanted()),
             },
             "fragment" => Self::Fragment,
             "maybe-local" => Self::MaybeLocal,
@@ -106,11 +128,14 @@ impl Layer {
             "ordered" => Self::Ordered,
             "pace" => match value.parse() {
                 Ok(bytes_per_second) if bytes_per_second > 0 => Self::Pace { bytes_per_second },
-                _ => return Err(wanted(meaning.unwrap_or_default())),
+                _ => return Err(wanted()),
             },
             #[cfg(feature = "quic")]
             "quic" => Self::Quic,
-            "reliable" => Self::Reliable,
+            "reliable" => {
+                let congestion = given.map(str::parse).transpose();
+                Self::Reliable { congestion: congestion.map_err(|error: Error| error.to_string())? }
+            }
             "tls" => Self::Tls,
             _ => Self::Nothing,
         })
@@ -126,7 +151,8 @@ mod tests {
     fn every_listed_name_is_a_chunnel_of_its_own() {
         let mut found = Vec::new();
         for Name { name, value } in NAMES {
-            let layer = Layer::named(name, value.map(|_| "1")).unwrap();
+            let given = matches!(value, Value::Needed(_)).then_some("1");
+            let layer = Layer::named(name, given).unwrap();
             assert!(!found.contains(&layer), "{name}");
             found.push(layer);
         }
@@ -137,9 +163,13 @@ mod tests {
         assert_eq!(Layer::named("Fault", Some("0.25")), Ok(Layer::Fault { loss: 0.25 }));
         for (name, value) in
             [("fault", Some("2")), ("fault", None), ("pace", Some("0")), ("tls", Some("1")), ("ordred", None)]
+                .into_iter()
+                .chain([("reliable", Some("")), ("reliable", Some("cubik"))])
         {
             assert!(Layer::named(name, value).is_err(), "{name}={value:?}");
         }
+        let congestion = "agent:copa".parse().ok();
+        assert_eq!(Layer::named("reliable", Some("agent:copa")), Ok(Layer::Reliable { congestion }));
         assert!(Layer::named("ordred", None).unwrap_err().contains("at-most-once, batch"));
     }
 }

@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(elements(""), []);
         assert_eq!(
             elements(" ordered, reliable"),
-            [Element::Layer(Layer::Ordered), Element::Layer(Layer::Reliable)]
+            [Element::Layer(Layer::Ordered), Element::Layer(Layer::Reliable { congestion: None })]
         );
         let [Element::Alternatives(branches), Element::Layer(Layer::Batch)] =
             &elements("checksum|(tls,(ordered,reliable)|nothing),batch")[..]

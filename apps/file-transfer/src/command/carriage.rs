@@ -2,8 +2,8 @@
 
 #[cfg(feature = "quic")]
 use super::transport::Transport;
-use bertha::chunnels::congestion::{Bbr, Cubic, NewReno};
-use bertha::chunnels::{Fault, Reliable};
+use bertha::ccp::Choice;
+use bertha::chunnels::Fault;
 use bertha::kernel::{Tcp, Unix};
 use bertha::prelude::*;
 use bertha::{ErrorKind, Settings};
@@ -28,9 +28,10 @@ pub(super) struct Carriage {
     /// Time after which a silent peer is given up, in seconds, also while connecting
     #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = positive_seconds)]
     timeout: Duration,
-    /// How fast this end sends over udp and unix; each end chooses its own
-    #[arg(long, value_enum, default_value_t)]
-    congestion: Congestion,
+    /// How fast this end sends over udp and unix: newreno, cubic, bbr, or an agent: agent, agent:ALGORITHM,
+    /// agent:SOCKET or agent:ALGORITHM@SOCKET. Each end chooses its own
+    #[arg(long, value_name = "CONTROL", default_value = "bbr")]
+    congestion: Choice,
     #[cfg(feature = "quic")]
     #[command(flatten)]
     transport: Transport,
@@ -62,18 +63,6 @@ enum Bottom {
     Tcp,
     /// Datagrams between processes of a machine
     Unix,
-}
-
-/// The congestion control of Bertha's own transport.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Congestion {
-    /// Cubic, the control of most systems (RFC 9438): slows down at each loss
-    Cubic,
-    /// NewReno, the simplest control (RFC 6582): slows down most at each loss
-    Newreno,
-    /// BBR, which sends at the rate that arrives, whatever is lost
-    #[default]
-    Bbr,
 }
 
 /// A task for which the options choose the stack and the datapath.
@@ -123,7 +112,7 @@ impl Carriage {
                 _ => task.run(quic.over(&udp, packet, faults), udp, settings).await,
             };
         }
-        let reliable = self.congestion.choose(reliable(packet, timeout));
+        let reliable = reliable(packet, timeout).with(self.congestion.open()?);
         let sound = over_datagrams(packet, make_stack!(reliable.clone()));
         let Some(faults) = self.faults.get() else {
             return match self.datapath {
@@ -167,7 +156,8 @@ impl Carriage {
         settings: Settings,
     ) -> Result<(), Error> {
         let settings = encryption.settings(settings);
-        let reliable = || self.congestion.choose(reliable(packet, self.timeout));
+        let control = self.congestion.open()?;
+        let reliable = || reliable(packet, self.timeout).with(control.clone());
         match (self.datapath, self.faults.get()) {
             (Bottom::Tcp, Some(_)) => {
                 let what = "--lose and --delay are for datagrams; use --datapath udp or unix";
@@ -222,16 +212,6 @@ impl Carriage {
                     settings
                 )
             }
-        }
-    }
-}
-
-impl Congestion {
-    fn choose(self, reliable: Reliable) -> Reliable {
-        match self {
-            Self::Cubic => reliable.with(Cubic),
-            Self::Newreno => reliable.with(NewReno),
-            Self::Bbr => reliable.with(Bbr),
         }
     }
 }

@@ -4,6 +4,7 @@ use super::flows::{FlowTable, Refused};
 use super::{AgentTotals, FlowStatus};
 use crate::connect::{GuardedSocket, is_nothing};
 use crate::message::{Create, Malformed, Measure, Message, Ready};
+use bertha_core::log_pause::LogPause;
 use bertha_core::{Error, ErrorKind};
 use parking_lot::Mutex;
 use rustix::net::SocketAddrUnix;
@@ -42,6 +43,8 @@ pub struct AgentSocket {
     flows: AgentFlows,
     /// Messages that come before those in the socket.
     next: Mutex<VecDeque<(Vec<u8>, PathBuf)>>,
+    /// The pause between two lines about refused messages.
+    pause: Mutex<LogPause>,
 }
 
 /// The flows of an agent, for other threads than the agent's.
@@ -86,7 +89,7 @@ impl AgentSocket {
         let socket = GuardedSocket::bind(&path, TICK).map_err(failed)?;
         let algorithms = algorithms.iter().map(ToString::to_string).collect();
         let flows = AgentFlows(Arc::new(Mutex::new(FlowTable::new(algorithms))));
-        Ok(Self { socket, path, flows, next: Mutex::default() })
+        Ok(Self { socket, path, flows, next: Mutex::default(), pause: Mutex::default() })
     }
 
     /// Returns the flows, for statistics.
@@ -146,7 +149,13 @@ impl AgentSocket {
 
     fn refuse(&self, from: &dyn std::fmt::Debug, reason: &str) {
         self.flows.0.lock().totals.refused += 1;
-        tracing::warn!(?from, reason, "CCP: a message of a datapath was dropped");
+        if self.pause.lock().is_over(Some(Instant::now())) {
+            tracing::warn!(
+                ?from,
+                reason,
+                "CCP: a message of a datapath was dropped; for a second, others are counted alone"
+            );
+        }
     }
 
     /// Ends the flows of datapaths that are gone, which could not say so.
@@ -218,8 +227,13 @@ fn path_of(address: &SocketAddrUnix) -> Option<PathBuf> {
 }
 
 fn unknown(create: &Create, known: &[String]) -> String {
-    let (flow, name) = (create.flow, create.algorithm);
-    format!("flow {flow} requests the algorithm {name:?}, and this agent has {}", known.join(", "))
+    let flow = create.flow;
+    let name = create.algorithm.as_str().unwrap_or("(no text)");
+    format!(
+        "flow {flow} requests the algorithm `{}`, and this agent has {}",
+        name.escape_debug(),
+        known.join(", ")
+    )
 }
 
 fn ready() -> Vec<u8> {

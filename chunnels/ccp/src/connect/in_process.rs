@@ -50,12 +50,12 @@ struct Local {
 impl Link for Local {
     fn send(&self, message: &[u8]) -> Result<(), Error> {
         let mut queue = self.shared.queue.lock();
-        let refuse = |why| Err(Error::new(ErrorKind::Unavailable, why).at("CCP"));
+        let refuse = |kind, why| Err(Error::new(kind, why).at("CCP"));
         if queue.is_closed {
-            return refuse("the agent in this process has ended");
+            return refuse(ErrorKind::Unavailable, "the agent in this process has ended");
         }
         if queue.messages.len() >= MAX_WAITING {
-            return refuse("the agent in this process is too slow");
+            return refuse(ErrorKind::Exhausted, "the agent in this process is too slow");
         }
         queue.messages.push_back(message.to_vec());
         self.shared.changed.notify_all();

@@ -24,8 +24,12 @@ struct Unix {
 impl Link for Unix {
     fn send(&self, message: &[u8]) -> Result<(), Error> {
         self.socket.send(message, &self.agent).map_err(|error| {
-            let what = format!("the agent at {:?} takes no message: {error}", self.agent);
-            Error::new(ErrorKind::Unavailable, what).at("CCP")
+            // The queue of a Unix socket is short: an agent that is busy for a moment lets it fill up.
+            let kind = match error.kind() {
+                io::ErrorKind::WouldBlock => ErrorKind::Exhausted,
+                _ => ErrorKind::Unavailable,
+            };
+            Error::new(kind, format!("the agent at {:?} takes no message: {error}", self.agent)).at("CCP")
         })
     }
 }
@@ -75,9 +79,10 @@ fn receive(socket: &GuardedSocket, agent: &SocketAddrUnix, datapath: &Weak<Datap
         match received {
             Ok(message) if message.path.as_ref() == Some(agent) && message.is_trusted() => {
                 datapath.handle(&bytes[..message.length]);
+                datapath.tell_ends();
             }
             Ok(message) => tracing::debug!(?message, "CCP: a message that is not of the agent was dropped"),
-            Err(error) if is_nothing(&error) => {}
+            Err(error) if is_nothing(&error) => datapath.tell_ends(),
             Err(error) => {
                 tracing::warn!(%error, "CCP: nothing can be received from the agent any more");
                 return;

@@ -80,12 +80,15 @@ impl FlowControl {
         self.message.clear();
         let encoded =
             Measure::encode_fields(self.create.flow, report.program, report.fields, &mut self.message);
-        flow.on_reported();
         // The answer may come before `send` returns, and locks the flow.
         drop(flow);
-        if encoded.is_ok() && !self.message.is_empty() {
-            let is_sent = self.datapath.send(&self.message);
-            self.presence.on_sent(is_sent, ack.now);
+        if encoded.is_ok() {
+            let sent = self.datapath.send(&self.message);
+            // What the agent did not take is part of the next report.
+            if sent.is_ok() {
+                self.member.flow.lock().on_reported();
+            }
+            self.presence.on_sent(&sent, ack.now);
         }
     }
 }
@@ -112,8 +115,8 @@ impl CongestionControl for FlowControl {
         fallback.on_ack(ack, flow);
         (self.window, self.rate) = (fallback.window(), fallback.rate());
         if self.presence.is_repeat_due(ack.now) {
-            let is_sent = self.datapath.announce(&self.create).is_ok();
-            self.presence.on_sent(is_sent, ack.now);
+            let sent = self.datapath.announce(&self.create);
+            self.presence.on_sent(&sent, ack.now);
         }
     }
 

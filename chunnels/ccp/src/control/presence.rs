@@ -1,5 +1,6 @@
 //! The presence of the agent.
 
+use bertha_core::{Error, ErrorKind};
 use std::time::Duration;
 
 /// Time after which a flow is announced again; it doubles each time, up to the longest.
@@ -13,7 +14,7 @@ pub(super) struct Presence {
     heard: u64,
     /// The time of the first report that was not followed by a message.
     unanswered: Option<Duration>,
-    /// True if the last message to the agent could not be handed over.
+    /// True if there was no agent for the last message.
     is_gone: bool,
     repeat_at: Duration,
     repeat: Duration,
@@ -32,8 +33,9 @@ impl Presence {
     }
 
     /// Records that a message was sent, or could not be sent.
-    pub(super) fn on_sent(&mut self, is_sent: bool, now: Duration) {
-        self.is_gone = !is_sent;
+    pub(super) fn on_sent(&mut self, sent: &Result<(), Error>, now: Duration) {
+        // An agent that takes nothing at the moment is there, and may answer in time.
+        self.is_gone = sent.as_ref().is_err_and(|error| error.kind() != ErrorKind::Exhausted);
         self.unanswered.get_or_insert(now);
     }
 

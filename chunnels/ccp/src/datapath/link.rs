@@ -14,6 +14,8 @@ pub trait Link: fmt::Debug + Send + Sync + 'static {
     /// Hands over one message. It may get lost without an error.
     ///
     /// # Errors
-    /// Fails if there is no agent, or if it takes no more messages at the moment.
+    /// [`Exhausted`](bertha_core::ErrorKind::Exhausted) if the agent takes no more messages at the moment: the
+    /// flow then waits for its answers, as after a message that got lost. With any other error there is no agent, and another
+    /// control takes the flow over at once.
     fn send(&self, message: &[u8]) -> Result<(), Error>;
 }

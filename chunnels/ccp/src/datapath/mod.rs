@@ -8,12 +8,15 @@ use crate::message::{Create, Measure, Message, Ready};
 use crate::{Flow, Program, Refused, Signal, SignalSet};
 use bertha_core::Error;
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Maximum number of programs that are held.
 const MAX_PROGRAMS: usize = 64;
+
+/// Maximum number of ended flows that the agent has still to be told.
+const MAX_UNTOLD: usize = 1_024;
 
 /// The program that a new agent installs first: programs before it are from an agent that is gone.
 const FIRST_PROGRAM: u32 = 1;
@@ -39,6 +42,8 @@ struct Table {
     missing: HashMap<u32, SignalSet>,
     flows: HashMap<u32, Arc<Member>>,
     last_flow: u32,
+    /// Flows whose end the agent did not take, the oldest first.
+    untold: VecDeque<u32>,
 }
 
 /// The part of a flow that an agent reaches.
@@ -203,13 +208,33 @@ impl Datapath {
         }
     }
 
-    /// Removes a flow, and tells the agent.
+    /// Removes a flow, and tells the agent. If the agent takes no message at the moment, it is told
+    /// [later](Self::tell_ends).
     pub(crate) fn leave(&self, flow: u32) {
         self.table.lock().flows.remove(&flow);
-        let mut message = Vec::new();
-        if Measure::encode_fields(flow, 0, &[], &mut message).is_ok() {
-            self.send(&message);
+        if !self.tell_end(flow) {
+            let mut table = self.table.lock();
+            if table.untold.len() >= MAX_UNTOLD {
+                table.untold.pop_front();
+            }
+            table.untold.push_back(flow);
         }
+    }
+
+    /// Tells the agent the ends of flows that it did not take. An agent that is gone needs none of them.
+    pub(crate) fn tell_ends(&self) {
+        let untold = std::mem::take(&mut self.table.lock().untold);
+        let mut untold = untold.into_iter();
+        let refused = untold.find(|flow| !self.tell_end(*flow));
+        let mut table = self.table.lock();
+        for flow in untold.rev().chain(refused) {
+            table.untold.push_front(flow);
+        }
+    }
+
+    fn tell_end(&self, flow: u32) -> bool {
+        let mut message = Vec::new();
+        Measure::encode_fields(flow, 0, &[], &mut message).is_ok() && self.send(&message).is_ok()
     }
 
     /// Announces a flow to the agent.
@@ -219,18 +244,17 @@ impl Datapath {
     pub(crate) fn announce(&self, create: &Create) -> Result<(), Error> {
         let mut message = Vec::new();
         create.encode(&mut message);
-        self.link.send(&message)
+        self.send(&message)
     }
 
-    /// Sends a message. Returns true if it could be handed over.
-    pub(crate) fn send(&self, message: &[u8]) -> bool {
-        match self.link.send(message) {
-            Ok(()) => true,
-            Err(error) => {
-                tracing::debug!(%error, "CCP: a message to the agent was dropped");
-                false
-            }
-        }
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// Errors of the [`Link`].
+    pub(crate) fn send(&self, message: &[u8]) -> Result<(), Error> {
+        self.link
+            .send(message)
+            .inspect_err(|error| tracing::debug!(%error, "CCP: a message to the agent was dropped"))
     }
 }
 
@@ -243,4 +267,47 @@ fn load(install: &crate::message::Install) -> Result<Arc<Program>, Refused> {
 fn unknown(program: u32) -> Error {
     let what = format!("the agent chose program {program}, which it has not installed");
     Error::new(bertha_core::ErrorKind::Invalid, what).at("CCP")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bertha_core::ErrorKind;
+    use std::sync::atomic::AtomicUsize;
+
+    /// An agent that takes a number of messages, and the flows whose ends it was told.
+    #[derive(Debug, Clone, Default)]
+    struct Reluctant {
+        takes: Arc<AtomicUsize>,
+        ended: Arc<Mutex<Vec<u32>>>,
+    }
+
+    impl Link for Reluctant {
+        fn send(&self, message: &[u8]) -> Result<(), Error> {
+            let refuse = |_| Error::new(ErrorKind::Unavailable, "the agent takes nothing");
+            let less = |takes: usize| takes.checked_sub(1);
+            self.takes.try_update(Ordering::Relaxed, Ordering::Relaxed, less).map_err(refuse)?;
+            if let Ok((Message::Measure(Measure { flow, .. }), _)) = Message::decode(message) {
+                self.ended.lock().push(flow);
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn ends_that_the_agent_did_not_take_are_told_later_in_their_order() {
+        let agent = Reluctant::default();
+        let datapath = Datapath::new(agent.clone());
+        (1..=5).for_each(|flow| datapath.leave(flow));
+        agent.takes.store(2, Ordering::Relaxed);
+        datapath.tell_ends();
+        assert_eq!(*agent.ended.lock(), [1, 2]);
+        agent.takes.store(100, Ordering::Relaxed);
+        datapath.tell_ends();
+        datapath.tell_ends();
+        assert_eq!(*agent.ended.lock(), [1, 2, 3, 4, 5]);
+        agent.takes.store(0, Ordering::Relaxed);
+        (0..2 * MAX_UNTOLD as u32).for_each(|flow| datapath.leave(flow));
+        assert_eq!(datapath.table.lock().untold.len(), MAX_UNTOLD);
+    }
 }

@@ -3,14 +3,14 @@
 
 use bertha_ccp::message::{Create, Message};
 use bertha_ccp::{AgentEnd, Datapath, Link};
-use bertha_core::Error;
+use bertha_core::{Error, ErrorKind};
 use portus::ipc::{BackendBuilder, Ipc};
 use portus::lang::Scope;
 use portus::{CCPHandle, CongAlg, DatapathInfo, DatapathTrait, Flow, Report, RunBuilder};
 use std::collections::HashMap;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -122,10 +122,13 @@ impl UnixAgent {
 
 /// A link that records the sent messages.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Recording(Arc<Mutex<Vec<Message>>>);
+pub(crate) struct Recording(Arc<Mutex<Vec<Message>>>, Arc<AtomicBool>);
 
 impl Link for Recording {
     fn send(&self, message: &[u8]) -> Result<(), Error> {
+        if self.1.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Exhausted, "the queue is full"));
+        }
         self.0.lock().unwrap().push(Message::decode(message)?.0);
         Ok(())
     }
@@ -135,6 +138,21 @@ impl Recording {
     /// Returns the number of announcements of flows.
     pub(crate) fn created(&self) -> usize {
         self.0.lock().unwrap().iter().filter(|message| matches!(message, Message::Create(_))).count()
+    }
+
+    /// Takes no message from now on, or takes messages again.
+    pub(crate) fn set_full(&self, is_full: bool) {
+        self.1.store(is_full, Ordering::Relaxed);
+    }
+
+    /// Returns the fields of the reports so far.
+    pub(crate) fn reports(&self) -> Vec<Vec<u64>> {
+        let messages = self.0.lock().unwrap();
+        let fields = messages.iter().filter_map(|message| match message {
+            Message::Measure(measure) => Some(measure.fields.clone()),
+            _ => None,
+        });
+        fields.collect()
     }
 
     pub(crate) fn is_closed(&self, flow: u32) -> bool {

@@ -1,0 +1,141 @@
+//! The algorithms by their names, and the thread that runs them.
+
+use bertha_ccp::AgentSocket;
+use bertha_ccp::algorithms::{Bbr, Copa, Cubic, Dctcp, NewReno, Nimbus, Vegas};
+use bertha_core::{Error, ErrorKind};
+use clap::ValueEnum;
+use portus::ipc::BackendBuilder;
+use portus::{CCPHandle, CongAlg, Datapath, DatapathInfo, Flow, RunBuilder};
+use std::collections::HashMap;
+use std::fmt;
+use std::time::Duration;
+
+/// Time between two looks at the thread of the algorithms.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The name of an algorithm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Name {
+    /// A rate from delivery rate and round-trip time.
+    Bbr,
+    /// A window from the delay in the queue.
+    Copa,
+    /// A cubic function of the time since the last loss (RFC 9438).
+    Cubic,
+    /// A window from the marks of routers (RFC 8257), for networks that mark.
+    Dctcp,
+    /// Half the window at each loss (RFC 5681).
+    Newreno,
+    /// A rate from the delay, or from loss where other traffic competes.
+    Nimbus,
+    /// A window from the delay, steady.
+    Vegas,
+}
+
+impl Name {
+    fn start(self, datapath: Datapath<AgentSocket>, info: DatapathInfo) -> Box<dyn Flow> {
+        match self {
+            Self::Bbr => Box::new(Bbr.new_flow(datapath, info)),
+            Self::Copa => Box::new(Copa.new_flow(datapath, info)),
+            Self::Cubic => Box::new(Cubic.new_flow(datapath, info)),
+            Self::Dctcp => Box::new(Dctcp.new_flow(datapath, info)),
+            Self::Newreno => Box::new(NewReno.new_flow(datapath, info)),
+            Self::Nimbus => Box::new(Nimbus.new_flow(datapath, info)),
+            Self::Vegas => Box::new(Vegas.new_flow(datapath, info)),
+        }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.to_possible_value().map_or(Ok(()), |value| f.write_str(value.get_name()))
+    }
+}
+
+/// Returns the names of all algorithms.
+pub(crate) fn names() -> Vec<&'static str> {
+    vec![
+        name_of(&Bbr),
+        name_of(&Copa),
+        name_of(&Cubic),
+        name_of(&Dctcp),
+        name_of(&NewReno),
+        name_of(&Nimbus),
+        name_of(&Vegas),
+    ]
+}
+
+fn name_of<A: CongAlg<AgentSocket>>(_: &A) -> &'static str {
+    A::name()
+}
+
+/// The algorithm of flows that ask for none. Its programs are those of the algorithm of this name.
+struct Default(Name);
+
+impl CongAlg<AgentSocket> for Default {
+    type Flow = Box<dyn Flow>;
+
+    fn name() -> &'static str {
+        ""
+    }
+
+    fn datapath_programs(&self) -> HashMap<&'static str, String> {
+        HashMap::new()
+    }
+
+    fn new_flow(&self, datapath: Datapath<AgentSocket>, info: DatapathInfo) -> Box<dyn Flow> {
+        self.0.start(datapath, info)
+    }
+}
+
+/// The thread of the algorithms.
+pub(crate) struct Running(CCPHandle);
+
+/// Runs all algorithms on a thread.
+///
+/// # Errors
+/// Fails if the system starts no thread.
+pub(crate) fn start(socket: AgentSocket, default: Name) -> Result<Running, Error> {
+    let running = RunBuilder::new(BackendBuilder { sock: socket })
+        .default_alg(Default(default))
+        .additional_alg(Bbr)
+        .additional_alg(Copa)
+        .additional_alg(Cubic)
+        .additional_alg(Dctcp)
+        .additional_alg(NewReno)
+        .additional_alg(Nimbus)
+        .additional_alg(Vegas)
+        .spawn_thread()
+        .run();
+    running.map(Running).map_err(|error| Error::new(ErrorKind::Io, error.0).at("CCP"))
+}
+
+impl Running {
+    /// Waits until the thread has ended, which is an error.
+    pub(crate) async fn ended(&self) -> Result<(), Error> {
+        while !self.0.join_handle.is_finished() {
+            tokio::time::sleep(LOOK).await;
+        }
+        Err(Error::new(ErrorKind::Io, "the thread of the algorithms has ended; the log has the reason")
+            .at("CCP"))
+    }
+
+    /// Ends the thread, which removes the socket.
+    pub(crate) fn stop(self) {
+        self.0.kill();
+        if let Err(error) = self.0.wait() {
+            tracing::error!(reason = error.0, "the algorithms have failed");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_algorithm_has_the_name_that_flows_ask_for() {
+        let all: Vec<String> = Name::value_variants().iter().map(ToString::to_string).collect();
+        assert_eq!(all, names());
+    }
+}

@@ -1,0 +1,79 @@
+//! Datapaths that send what they should not, and datapaths that vanish.
+
+use crate::agent::{Agent, control, place};
+use crate::flow::{Transfer, until_by_agent};
+use bertha_ccp::message::{AlgorithmName, Change, Create, Install, Message, Update};
+use std::os::unix::net::UnixDatagram;
+
+fn encoded(message: &Message) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    message.encode(&mut bytes).unwrap();
+    bytes
+}
+
+fn create(flow: u32) -> Message {
+    Message::Create(Create {
+        flow,
+        initial_window: 12_000,
+        packet: 1_200,
+        source_address: 0,
+        source_port: 0,
+        destination_address: 0,
+        destination_port: 0,
+        algorithm: AlgorithmName::DEFAULT,
+    })
+}
+
+/// Each of these would end an agent that runs portus alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_that_no_datapath_sends_end_no_agent() {
+    let (folder, socket) = place();
+    let agent = Agent::start(&socket, &["--interval", "0.1"]);
+    let stranger = UnixDatagram::bind(folder.path().join("stranger")).unwrap();
+    let install = Install { flow: 0, program: 1, clauses: Vec::new(), instructions: Vec::new() };
+    let mut messages = vec![
+        Vec::new(),
+        vec![0],
+        vec![0xff; 64],
+        encoded(&Message::Install(install)),
+        encoded(&Message::Update(Update { flow: 1, fields: Vec::new() })),
+        encoded(&Message::Change(Change { flow: 1, program: 1, fields: Vec::new() })),
+        [encoded(&create(1)), vec![1]].concat(),
+    ];
+    let whole = encoded(&create(1));
+    messages.extend((1..whole.len()).map(|length| whole[..length].to_vec()));
+    messages.extend((0..whole.len().min(8)).map(|at| {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x55;
+        damaged
+    }));
+    let unnamed = UnixDatagram::unbound().unwrap();
+    for message in &messages {
+        stranger.send_to(message, &socket).unwrap();
+        unnamed.send_to(message, &socket).unwrap();
+    }
+    // A flow of a datapath that reads nothing.
+    stranger.send_to(&whole, &socket).unwrap();
+
+    let control = control(&folder, &socket);
+    let transfer = Transfer::begin(control.clone()).await;
+    until_by_agent(&control, 1).await;
+    transfer.continues(500).await;
+    transfer.end().await;
+    assert!(agent.ends_well());
+}
+
+#[test]
+fn the_flows_of_a_datapath_that_has_vanished_are_ended() {
+    let (folder, socket) = place();
+    let agent = Agent::start(&socket, &["--interval", "0.1"]);
+    let path = folder.path().join("datapath");
+    let datapath = UnixDatagram::bind(&path).unwrap();
+    for flow in 1..=3 {
+        datapath.send_to(&encoded(&create(flow)), &socket).unwrap();
+    }
+    agent.prints("flows: 3, ended: 0");
+    drop(datapath);
+    agent.prints("flows: 0, ended: 3; vanished datapaths: 1");
+    assert!(agent.ends_well());
+}

@@ -1,0 +1,8 @@
+//! Flows over real sockets, whose agent is another process.
+#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+mod agent;
+mod flow;
+mod hostile;
+mod presence;
+mod refusals;

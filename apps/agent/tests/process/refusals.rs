@@ -1,0 +1,43 @@
+//! What an operator or a program has got wrong.
+
+use crate::agent::{Agent, command, control, place};
+use crate::flow::Transfer;
+use bertha::ccp::Choice;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flow_whose_algorithm_is_unknown_goes_on_by_itself() {
+    let (folder, socket) = place();
+    let agent = Agent::start(&socket, &[]);
+    let control = control(&folder, &socket).algorithm("cubik").unwrap();
+    let transfer = Transfer::begin(control.clone()).await;
+    transfer.continues(500).await;
+    agent.prints("requests the algorithm `cubik`, and this agent has bbr, copa, cubic");
+    assert_eq!(control.statistics().by_agent, 0);
+    transfer.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_socket_that_is_nobodys_leaves_the_flow_to_its_own_control() {
+    let (_folder, socket) = place();
+    let choice: Choice = format!("agent:cubic@{}", socket.display()).parse().unwrap();
+    let transfer = Transfer::begin(choice.open().unwrap()).await;
+    transfer.continues(500).await;
+    transfer.end().await;
+}
+
+#[test]
+fn two_agents_at_a_socket_are_refused_and_a_dead_agents_socket_is_replaced() {
+    let (_folder, socket) = place();
+    let first = Agent::start(&socket, &[]);
+    let second = command(&socket, &[]).output().unwrap();
+    let reason = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert_eq!(second.status.code(), Some(1));
+    assert!(reason.contains("an agent listens at") && reason.contains("already"), "{reason}");
+    drop(first);
+    assert!(socket.exists(), "it was killed");
+    assert!(Agent::start(&socket, &[]).ends_well());
+    let unknown = command(&socket, &["--algorithm", "cubik"]).output().unwrap();
+    let reason = String::from_utf8_lossy(&unknown.stderr).into_owned();
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(reason.contains("cubik") && reason.contains("newreno"), "{reason}");
+}
