@@ -107,8 +107,8 @@ impl FlowTable {
                     return Err(Refused::UnknownAlgorithm);
                 };
                 let status = created(from, create, name);
-                if state.flows.contains_key(&create.flow) {
-                    state.flows.insert(create.flow, status);
+                if let Some(known) = state.flows.get_mut(&create.flow) {
+                    *known = status;
                     return Ok(());
                 }
                 if self.flows >= MAX_FLOWS {
