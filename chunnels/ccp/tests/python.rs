@@ -181,7 +181,7 @@ const ODD: &[&str] = &[
     "(def (a 0)) (when true (:= (+ a 1) 4) a 4 true)",
     "(def (a 0)) (when (|| (&& (> a 1) (lt a 9)) (== a 20)) (bind a (sub (mul a 2) (div a (add a 1)))))",
     "(def (a 0)) (when (&& true false) (:= a 2147483647) (:= a +infinity) (:= a 18446744073709551615))",
-    "(def (a 0)) (when (ltx a) (:= a (maxb a)))",
+    "(def (a 0)) (when (lta 9) (:= a (max3a)))",
     "(def (volatilea 0) (volatile  b\t0)\r\n) # a clause\n (when true (:= a 1))",
     "(def (a 0)) (when true (:= a 0007) (:= a 00000000000000000000000000000000001))",
     "(def (a 0)) (when true (:= 99999999999999999999 3) (:= a 99999999999999999999))",
