@@ -27,6 +27,8 @@
 //! # Ok(()) }
 //! ```
 //!
+//! The folder `python` of this crate has a package for agents in Python, with the names of pyportus.
+//!
 //! With the feature `quinn`, [`ForQuinn`](bertha_chunnels::congestion) makes a [`Ccp`] a congestion control
 //! for connections of the crate `quinn`. The TCP over DPDK is smoltcp's TCP, which chooses among controls of
 //! its own and has no interface for other controls: it can't use an agent.

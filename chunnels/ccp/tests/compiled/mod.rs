@@ -4,6 +4,7 @@ use bertha_ccp::message::{Install, Message};
 use portus::{lang, serialize};
 
 /// Returns the message with which portus installs a program.
+#[allow(dead_code, reason = "each test uses some of this module")]
 pub(crate) fn compile(source: &str) -> Install {
     let (compiled, scope) = lang::compile(source.as_bytes(), &[]).unwrap();
     let bytes = serialize::serialize(&serialize::install::Msg {
