@@ -5,4 +5,5 @@ mod agent;
 mod flow;
 mod hostile;
 mod presence;
+mod python;
 mod refusals;
