@@ -49,8 +49,9 @@ use error::{Error, ErrorKind};
 use harness::{Counter, Effort};
 use program::Program;
 use report::Machine;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -98,6 +99,9 @@ enum Command {
     #[cfg(feature = "caladan")]
     #[command(hide = true)]
     CaladanFiles(throughput::CaladanOptions),
+    /// Controls flows as an agent that gets a report each so many microseconds, until it is killed
+    #[command(hide = true)]
+    Agent { socket: PathBuf, period: u64 },
     /// Connects to an end of shared memory, and waits to be killed
     #[cfg(feature = "local")]
     #[command(hide = true)]
@@ -127,6 +131,9 @@ fn main() -> ExitCode {
         Command::CaladanEcho(options) => caladan::echo(options).map(caladan::tell).map(|()| true),
         #[cfg(feature = "caladan")]
         Command::CaladanFiles(options) => throughput::over_caladan(options).map(caladan::tell).map(|()| true),
+        Command::Agent { socket, period } => {
+            figures::congestion::serve_as_agent(&socket, Duration::from_micros(period)).map(|()| true)
+        }
         #[cfg(feature = "local")]
         Command::Mortal { peer } => figures::local::mortal(&peer).map(|()| true),
         #[cfg(feature = "dpdk")]

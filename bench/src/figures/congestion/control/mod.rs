@@ -13,7 +13,7 @@ use bertha_chunnels::Reliable;
 use bertha_chunnels::congestion::{Bbr, Cubic, NewReno};
 use portus::ipc::BackendBuilder;
 use portus::{CongAlg, RunBuilder};
-use reporting::Reporting;
+pub(super) use reporting::Reporting;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

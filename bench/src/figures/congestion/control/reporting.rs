@@ -8,8 +8,8 @@ use std::time::Duration;
 
 /// NewReno whose datapath reports once per period, and reports losses at once.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reporting {
-    pub(super) period: Duration,
+pub(in super::super) struct Reporting {
+    pub(in super::super) period: Duration,
 }
 
 const PROGRAM: &str = "
@@ -25,7 +25,7 @@ const PROGRAM: &str = "
 const NAME: &str = "a period";
 
 /// A flow of [`Reporting`].
-pub(super) struct ReportingFlow<I: Ipc> {
+pub(in super::super) struct ReportingFlow<I: Ipc> {
     datapath: Datapath<I>,
     scope: Option<Scope>,
     packet: f64,

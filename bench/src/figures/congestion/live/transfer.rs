@@ -1,0 +1,106 @@
+//! Flows of `Reliable` from one thread to another, over UDP of the loopback interface.
+
+use crate::harness::{ETHERNET, runtime};
+use crate::{Error, ErrorKind};
+use bertha_chunnels::Reliable;
+use bertha_chunnels::congestion::Algorithm;
+use bertha_core::{Addr, Buf, Connection, Datapath, Listener, Wrap};
+use bertha_datapath_kernel::Udp;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// Length of a message that fills a packet, and number of messages in a burst.
+const MESSAGE: usize = ETHERNET - 25;
+const BURST: usize = 64;
+
+/// Time before bytes are counted.
+const WARM_UP: Duration = Duration::from_millis(300);
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Transfer {
+    pub(super) flows: usize,
+    /// Time for which bytes are counted.
+    pub(super) counted: Duration,
+}
+
+impl Transfer {
+    /// Returns the bytes of all flows that arrive in a second. `holds` has to be true at the end.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Bertha`] if a flow fails, and [`ErrorKind::Stalled`] if `holds` does not hold.
+    pub(super) fn run(self, control: impl Algorithm + Clone, holds: impl Fn() -> bool) -> Result<f64, Error> {
+        let arrived = Arc::new(AtomicU64::new(0));
+        let (ready, listening) = oneshot::channel();
+        let (finish, finished) = oneshot::channel::<()>();
+        let counter = arrived.clone();
+        let receiver = std::thread::spawn(move || {
+            runtime()?.block_on(async {
+                tokio::select! {
+                    ended = receive(self.flows, ready, counter) => ended,
+                    _ = finished => Ok(()),
+                }
+            })
+        });
+        let measured = runtime()?.block_on(async {
+            let failed = |_| Error::new(ErrorKind::Bertha, "the receiver has failed");
+            let server = listening.await.map_err(failed)?;
+            let sending = (0..self.flows).map(|_| tokio::spawn(send(server.clone(), control.clone())));
+            let sending: Vec<_> = sending.collect();
+            tokio::time::sleep(WARM_UP).await;
+            let before = arrived.load(Relaxed);
+            let begin = Instant::now();
+            tokio::time::sleep(self.counted).await;
+            let rate = (arrived.load(Relaxed) - before) as f64 / begin.elapsed().as_secs_f64();
+            let still_holds = holds();
+            for flow in sending {
+                if flow.is_finished() {
+                    flow.await.map_err(Error::while_doing(ErrorKind::Core, "sending"))??;
+                } else {
+                    flow.abort();
+                }
+            }
+            if still_holds { Ok(rate) } else { Err(Error::new(ErrorKind::Stalled, "the agent lacks flows")) }
+        });
+        let _may_have_failed = finish.send(());
+        let panicked = |_| Error::new(ErrorKind::Core, "the receiver panicked");
+        receiver.join().map_err(panicked)??;
+        measured
+    }
+}
+
+async fn receive(flows: usize, ready: oneshot::Sender<Addr>, arrived: Arc<AtomicU64>) -> Result<(), Error> {
+    let failed = |error| Error::while_doing(ErrorKind::Bertha, "receiving")(error);
+    let listener = Udp::new().listen((Ipv4Addr::LOCALHOST, 0).into()).await.map_err(failed)?;
+    // The sender may have failed.
+    ready.send(listener.local_addr()).unwrap_or_default();
+    let mut receiving = Vec::new();
+    for _ in 0..flows {
+        let base = listener.accept().await.map_err(failed)?;
+        let connection = Reliable::new().packet(ETHERNET).wrap(base).await.map_err(failed)?;
+        let arrived = arrived.clone();
+        receiving.push(tokio::spawn(async move {
+            let mut burst: Vec<Buf> = Vec::new();
+            while connection.recv_batch(&mut burst, BURST).await.is_ok() {
+                let bytes: usize = burst.drain(..).map(|message| message.len()).sum();
+                arrived.fetch_add(bytes as u64, Relaxed);
+            }
+        }));
+    }
+    // The clients dispose of their connections at the end.
+    std::future::pending().await
+}
+
+async fn send(server: Addr, control: impl Algorithm) -> Result<(), Error> {
+    let failed = |error| Error::while_doing(ErrorKind::Bertha, "sending")(error);
+    let base = Udp::new().connect(server).await.map_err(failed)?;
+    let stack = Reliable::new().packet(ETHERNET).with(control);
+    let connection = stack.wrap(base).await.map_err(failed)?;
+    loop {
+        let burst =
+            (0..BURST).map(|_| Buf::new(MESSAGE, 0)).collect::<Result<Vec<_>, _>>().map_err(failed)?;
+        connection.send_batch(burst.into_iter()).await.map_err(failed)?;
+    }
+}
