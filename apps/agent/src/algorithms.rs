@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(crate) enum Name {
     /// A rate from delivery rate and round-trip time.
     Bbr,
-    /// A window from the delay in the queue.
+    /// A window from the delay in the queue, and from loss where other traffic fills the queue.
     Copa,
     /// A cubic function of the time since the last loss (RFC 9438).
     Cubic,
@@ -36,7 +36,7 @@ impl Name {
     fn start(self, datapath: Datapath<AgentSocket>, info: DatapathInfo) -> Box<dyn Flow> {
         match self {
             Self::Bbr => Box::new(Bbr.new_flow(datapath, info)),
-            Self::Copa => Box::new(Copa.new_flow(datapath, info)),
+            Self::Copa => Box::new(Copa::default().new_flow(datapath, info)),
             Self::Cubic => Box::new(Cubic.new_flow(datapath, info)),
             Self::Dctcp => Box::new(Dctcp.new_flow(datapath, info)),
             Self::Newreno => Box::new(NewReno.new_flow(datapath, info)),
@@ -56,7 +56,7 @@ impl fmt::Display for Name {
 pub(crate) fn names() -> Vec<&'static str> {
     vec![
         name_of(&Bbr),
-        name_of(&Copa),
+        name_of(&Copa::default()),
         name_of(&Cubic),
         name_of(&Dctcp),
         name_of(&NewReno),
@@ -99,7 +99,7 @@ pub(crate) fn start(socket: AgentSocket, default: Name) -> Result<Running, Error
     let running = RunBuilder::new(BackendBuilder { sock: socket })
         .default_alg(Default(default))
         .additional_alg(Bbr)
-        .additional_alg(Copa)
+        .additional_alg(Copa::default())
         .additional_alg(Cubic)
         .additional_alg(Dctcp)
         .additional_alg(NewReno)

@@ -101,7 +101,7 @@ fn every_algorithm_uses_the_link() {
         ("NewReno", by_agent(algorithms::NewReno)),
         ("Cubic", by_agent(algorithms::Cubic)),
         ("Vegas", by_agent(algorithms::Vegas)),
-        ("Copa", by_agent(algorithms::Copa)),
+        ("Copa", by_agent(algorithms::Copa::default())),
         ("BBR", by_agent(algorithms::Bbr)),
     ];
     println!("{shares:?}");

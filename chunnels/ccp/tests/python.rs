@@ -153,7 +153,7 @@ fn programs_of(algorithm: &impl CongAlg<AgentSocket>) -> Vec<String> {
 fn every_program_of_the_algorithms_compiles_to_the_bytes_of_portus() {
     let mut sources = [
         programs_of(&Bbr),
-        programs_of(&Copa),
+        programs_of(&Copa::default()),
         programs_of(&Cubic),
         programs_of(&Dctcp),
         programs_of(&NewReno),

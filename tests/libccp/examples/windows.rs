@@ -15,7 +15,7 @@ fn main() {
     let [algorithm, rate, seconds] = &arguments[..] else { panic!("windows cubic|copa RATE SECONDS") };
     let (libccp, agent) = match algorithm.as_str() {
         "cubic" => Libccp::with_agent(algorithms::Cubic),
-        "copa" => Libccp::with_agent(algorithms::Copa),
+        "copa" => Libccp::with_agent(algorithms::Copa::without_competition()),
         other => panic!("{other} is neither cubic nor copa"),
     };
     for Sample { at, window, queue, received } in

@@ -7,7 +7,7 @@
 //! | [`Cubic`] | RFC 9438 | loss | a window per round trip |
 //! | [`Dctcp`] | RFC 8257 | marks of routers, loss | a window per round trip; refused where there are no marks |
 //! | [`Vegas`] | Brakmo and Peterson, 1995 | delay, loss | a window per round trip |
-//! | [`Copa`] | Arun and Balakrishnan, NSDI 2018, without its mode for competing flows | delay | a window per round trip |
+//! | [`Copa`] | Arun and Balakrishnan, NSDI 2018 | delay; loss while another flow fills the queue | a window per half of a round trip |
 //! | [`Bbr`] | thesis 4.4.3 | delivery rate and round-trip time | a pattern of rates in the datapath |
 //! | [`Nimbus`] | thesis 4.7.1; Goyal and others, 2018 | elastic cross traffic, found by a Fourier transform; delay or loss | a rate each hundredth of a second |
 //!

@@ -1,4 +1,4 @@
-//! Algorithms that choose a window per round trip.
+//! Algorithms that choose a window per round trip, or twice in it.
 
 use super::handle::{Handle, register};
 use portus::ipc::Ipc;
@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
-/// The program, which counts the packets that a round trip acknowledged, and reports them; it reports losses
-/// at once. The number in flight is the number before each acknowledgement.
+/// The program, which counts the packets that a period acknowledged, and reports them; it reports losses at
+/// once. The number in flight is the number before each acknowledgement.
 const PROGRAM: &str = "
     (def (Report
         (volatile acked 0) (volatile lost 0) (volatile timeout 0) (volatile minrtt +infinity) (rtt 0) (now 0)
@@ -22,13 +22,23 @@ const PROGRAM: &str = "
         (:= Report.now Ack.now)
         (:= Report.inflight (max Report.inflight (+ Flow.bytes_in_flight (+ Ack.bytes_acked Ack.bytes_misordered))))
         (fallthrough))
-    (when (|| (> Ack.lost_pkts_sample 0) (> Micros Flow.rtt_sample_us)) (report) (:= Micros 0))";
+    (when (|| (> Ack.lost_pkts_sample 0) (> Micros PERIOD)) (report) (:= Micros 0))";
 
 const NAME: &str = "a round trip";
+const HALF: &str = "half a round trip";
 
-/// Returns the programs of all these algorithms.
+fn program(period: &str) -> String {
+    PROGRAM.replace("PERIOD", period)
+}
+
+/// Returns the programs of the algorithms with a report per round trip.
 pub(super) fn programs() -> HashMap<&'static str, String> {
-    HashMap::from([(NAME, PROGRAM.to_owned())])
+    HashMap::from([(NAME, program("Flow.rtt_sample_us"))])
+}
+
+/// Returns the programs of the algorithms with a report per half of a round trip.
+pub(super) fn programs_of_halves() -> HashMap<&'static str, String> {
+    HashMap::from([(HALF, program("(/ Flow.rtt_sample_us 2)"))])
 }
 
 /// Begins the program with a window in bytes.
@@ -129,6 +139,9 @@ pub(super) fn slow_start(packets: &mut f64, threshold: f64, round: &Round) -> f6
 
 /// A window in packets.
 pub(super) trait Window: Send + 'static {
+    /// Handles a report, before the events in it.
+    fn on_report(&mut self, _: &Measured) {}
+
     /// Handles packets that were acknowledged outside of a recovery, while the window was used.
     fn on_round(&mut self, round: &Round);
 
@@ -147,7 +160,7 @@ pub(super) trait Window: Send + 'static {
 /// The smallest window, in packets.
 pub(super) const MIN: f64 = 2.0;
 
-/// A flow whose window changes once per round trip.
+/// A flow whose window changes once per round trip, or once per half of a round trip.
 pub struct WindowFlow<I: Ipc> {
     handle: Handle<I>,
     window: Box<dyn Window>,
@@ -173,9 +186,27 @@ impl<I: Ipc> WindowFlow<I> {
         info: &DatapathInfo,
         start: impl FnOnce(f64) -> Box<dyn Window>,
     ) -> Self {
+        Self::with_program(NAME, datapath, info, start)
+    }
+
+    /// Makes a flow with a report each half of a round trip.
+    pub(super) fn by_halves(
+        datapath: Datapath<I>,
+        info: &DatapathInfo,
+        start: impl FnOnce(f64) -> Box<dyn Window>,
+    ) -> Self {
+        Self::with_program(HALF, datapath, info, start)
+    }
+
+    fn with_program(
+        program: &'static str,
+        datapath: Datapath<I>,
+        info: &DatapathInfo,
+        start: impl FnOnce(f64) -> Box<dyn Window>,
+    ) -> Self {
         let packet = f64::from(info.mss.max(1));
         let mut handle = Handle::new(datapath);
-        begin(&mut handle, info.init_cwnd);
+        handle.begin(program, &[("Cwnd", info.init_cwnd)]);
         let window = start(f64::from(info.init_cwnd) / packet);
         let recovery_until = Duration::ZERO;
         let reported = Duration::ZERO;
@@ -198,6 +229,7 @@ impl<I: Ipc> Flow for WindowFlow<I> {
         if timeout > 0 {
             self.window.on_timeout();
         } else {
+            self.window.on_report(&measured);
             // Bytes that were acknowledged before a loss count, as they would have at their acknowledgements.
             let counted = Round { lag: self.lag(&round), ..round.after(self.reported, self.recovery_until) };
             if counted.acked > 0.0 && is_used(self.window.packets(), in_flight) {

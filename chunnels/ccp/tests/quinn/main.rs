@@ -93,6 +93,6 @@ async fn every_algorithm_carries_a_transfer() {
     by(algorithms::NewReno).await;
     by(algorithms::Cubic).await;
     by(algorithms::Vegas).await;
-    by(algorithms::Copa).await;
+    by(algorithms::Copa::default()).await;
     by(algorithms::Bbr).await;
 }

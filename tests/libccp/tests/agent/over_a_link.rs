@@ -40,7 +40,11 @@ fn theirs<A: CongAlg<Socket<Blocking>> + Send + 'static>(algorithm: A) -> (f64, 
 fn both_datapaths_use_and_queue_alike() {
     for (name, ours, theirs) in [
         ("Cubic", ours(algorithms::Cubic), theirs(algorithms::Cubic)),
-        ("Copa", ours(algorithms::Copa), theirs(algorithms::Copa)),
+        (
+            "Copa",
+            ours(algorithms::Copa::without_competition()),
+            theirs(algorithms::Copa::without_competition()),
+        ),
     ] {
         println!("{name}: share and queue in ms: {ours:?}, with libccp {theirs:?}");
         for (share, queue) in [ours, theirs] {

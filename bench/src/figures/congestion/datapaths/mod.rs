@@ -1,6 +1,6 @@
 //! Figure 4.11: Cubic and Copa, by an agent, for three transports: `Reliable`, `quinn` through its interface
 //! for congestion controls, and `Reliable` with libccp's datapath. They run over 20 ms, Cubic at 24 Mbit/s
-//! and Copa at 12.
+//! and Copa, without its mode for competing flows, at 12.
 //!
 //! The first two transports run in virtual time. `quinn` takes the keys and numbers of its packets from the
 //! system's randomness, so its rows differ a little from run to run; libccp reads the system's clock, for
@@ -48,7 +48,7 @@ pub(super) fn run(report: &mut Report) -> Result<(), Error> {
     let mut panels = Vec::new();
     for (name, panel, control, megabits) in [
         ("Cubic", "Cubic: window (packets)", by_agent(algorithms::Cubic)?, 24.0),
-        ("Copa", "Copa: window (packets)", by_agent(algorithms::Copa)?, 12.0),
+        ("Copa", "Copa: window (packets)", by_agent(algorithms::Copa::without_competition())?, 12.0),
     ] {
         let course = course(megabits);
         let mut all = Vec::new();
