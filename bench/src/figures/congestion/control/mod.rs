@@ -55,7 +55,7 @@ impl Control {
             Self::Bbr => Ok(Started::without_agent(Reliable::new().with(Bbr))),
             Self::CcpNewReno => Started::with_agent(|| algorithms::NewReno),
             Self::CcpCubic => Started::with_agent(|| algorithms::Cubic),
-            Self::CcpCopa => Started::with_agent(|| algorithms::Copa::without_competition()),
+            Self::CcpCopa => Started::with_agent(algorithms::Copa::without_competition),
             Self::CcpVegas => Started::with_agent(|| algorithms::Vegas),
             Self::CcpBbr => Started::with_agent(|| algorithms::Bbr),
             Self::CcpShared => Started::with_agent(|| Aggregated::new(SharedWindow::newreno(Grouping::Host))),

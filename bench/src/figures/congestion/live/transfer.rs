@@ -19,6 +19,10 @@ const BURST: usize = 64;
 /// Time before bytes are counted.
 const WARM_UP: Duration = Duration::from_millis(300);
 
+/// Time until an agent controls all flows. Many announcements at once do not fit into its socket, and are
+/// repeated.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Transfer {
     pub(super) flows: usize,
@@ -27,11 +31,16 @@ pub(super) struct Transfer {
 }
 
 impl Transfer {
-    /// Returns the bytes of all flows that arrive in a second. `holds` has to be true at the end.
+    /// Returns the bytes of all flows that arrive in a second, from the time on at which `is_ready` is true.
     ///
     /// # Errors
-    /// [`ErrorKind::Bertha`] if a flow fails, and [`ErrorKind::Stalled`] if `holds` does not hold.
-    pub(super) fn run(self, control: impl Algorithm + Clone, holds: impl Fn() -> bool) -> Result<f64, Error> {
+    /// [`ErrorKind::Bertha`] if a flow fails, and [`ErrorKind::Stalled`] if the flows are not ready in time, or
+    /// no longer ready in the end.
+    pub(super) fn run(
+        self,
+        control: impl Algorithm + Clone,
+        is_ready: impl Fn() -> bool,
+    ) -> Result<f64, Error> {
         let arrived = Arc::new(AtomicU64::new(0));
         let (ready, listening) = oneshot::channel();
         let (finish, finished) = oneshot::channel::<()>();
@@ -49,12 +58,16 @@ impl Transfer {
             let server = listening.await.map_err(failed)?;
             let sending = (0..self.flows).map(|_| tokio::spawn(send(server.clone(), control.clone())));
             let sending: Vec<_> = sending.collect();
+            let start = Instant::now();
+            while !is_ready() && start.elapsed() < PATIENCE {
+                tokio::time::sleep(WARM_UP / 10).await;
+            }
             tokio::time::sleep(WARM_UP).await;
             let before = arrived.load(Relaxed);
             let begin = Instant::now();
             tokio::time::sleep(self.counted).await;
             let rate = (arrived.load(Relaxed) - before) as f64 / begin.elapsed().as_secs_f64();
-            let still_holds = holds();
+            let is_still_ready = is_ready();
             for flow in sending {
                 if flow.is_finished() {
                     flow.await.map_err(Error::while_doing(ErrorKind::Core, "sending"))??;
@@ -62,7 +75,11 @@ impl Transfer {
                     flow.abort();
                 }
             }
-            if still_holds { Ok(rate) } else { Err(Error::new(ErrorKind::Stalled, "the agent lacks flows")) }
+            if is_still_ready {
+                Ok(rate)
+            } else {
+                Err(Error::new(ErrorKind::Stalled, "the agent lacks flows"))
+            }
         });
         let _may_have_failed = finish.send(());
         let panicked = |_| Error::new(ErrorKind::Core, "the receiver panicked");

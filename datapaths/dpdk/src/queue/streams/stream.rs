@@ -429,7 +429,12 @@ impl Stream {
         self.state == State::SynReceived
     }
 
-    /// Returns true if nothing but late segments can come any more.
+    /// Returns true if the peer has all that this end sent, and has still to end its own stream.
+    pub(super) fn awaits_end(&self) -> bool {
+        self.end.is_none() && self.is_flushed() && !self.is_waiting_for_late_segments()
+    }
+
+    /// Returns true if nothing but late segments can come any more, for a time that smoltcp knows.
     pub(super) fn is_waiting_for_late_segments(&self) -> bool {
         self.state == State::TimeWait
     }

@@ -399,10 +399,8 @@ impl Streams {
         let Entry { stream, stage, .. } = self.entries.get_mut(key)?;
         if let Stage::Orphan(since) = *stage {
             // Data that will not be read is answered with a reset (RFC 2525, section 2.17).
-            let late = now.saturating_duration_since(since) >= FIN_TIMEOUT && stream.is_flushed();
-            if stream.end().is_none()
-                && (stream.has_unread() || late && !stream.is_waiting_for_late_segments())
-            {
+            let is_late = now.saturating_duration_since(since) >= FIN_TIMEOUT && stream.awaits_end();
+            if is_late || stream.end().is_none() && stream.has_unread() {
                 stream.break_off(StreamEnd::Reset);
             }
         }
@@ -434,7 +432,7 @@ impl Streams {
     fn schedule(&mut self, key: usize, now: Instant) {
         let Some(entry) = self.entries.get_mut(key) else { return };
         let fin_timeout = match entry.stage {
-            Stage::Orphan(since) if entry.stream.is_flushed() => Some(since + FIN_TIMEOUT),
+            Stage::Orphan(since) if entry.stream.awaits_end() => Some(since + FIN_TIMEOUT),
             _ => None,
         };
         let due = entry.stream.due(now).into_iter().chain(fin_timeout).min();

@@ -130,8 +130,11 @@ impl World {
             }
         }
         for end in 0..2 {
+            let mut steps = 0;
             while let Some(key) = self.ends[end].take_due(self.now) {
                 self.step(end, key);
+                steps += 1;
+                assert!(steps < 10_000, "a connection is due again and again");
             }
         }
     }
@@ -241,6 +244,21 @@ fn what_was_sent_arrives_before_the_end_whatever_is_lost() {
         // The ends wait for late segments, and then nothing is left.
         world.until("the end", |world| (world.ends[0].len() + world.ends[1].len() == 0).then_some(()));
     }
+}
+
+/// The wire is cut for longer than an end waits for the peer's end.
+#[test]
+fn a_connection_that_ends_late_rests_until_late_segments_can_come_no_more() {
+    let mut world = World::new(1, 0, 8);
+    let [server, client] = world.connected("10.0.0.1:9");
+    world.loss = 100;
+    for (end, key) in [(0, server), (1, client)] {
+        world.ends[end].let_go(key, world.now);
+        world.step(end, key);
+    }
+    (0..700_000).for_each(|_| world.pass());
+    world.loss = 0;
+    world.until("the end", |world| (world.ends[0].len() + world.ends[1].len() == 0).then_some(()));
 }
 
 #[test]
