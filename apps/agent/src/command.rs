@@ -5,11 +5,10 @@ use crate::statistics::Shown;
 use bertha_ccp::{AgentFlows, AgentSocket};
 use bertha_core::Error;
 use bertha_program::values::positive_seconds;
-use bertha_program::{Termination, say};
+use bertha_program::{Termination, escaped, say};
 use clap::Parser;
 use std::path::PathBuf;
 use std::time::Duration;
-use tokio::time::{MissedTickBehavior, interval};
 
 /// The agent of congestion control: it runs algorithms for flows of other processes, which connect with a
 /// congestion control such as `agent:cubic`. Runs until SIGINT or SIGTERM comes; the flows then continue by themselves.
@@ -35,29 +34,27 @@ impl Arguments {
         let socket = AgentSocket::bind(&self.socket, &algorithms::names())?;
         let flows = socket.flows();
         let running = algorithms::start(socket, self.algorithm)?;
-        say(format!("at {}: {} by default", self.socket.display(), self.algorithm));
-        let serving = async {
-            tokio::select! {
-                ended = running.ended() => ended,
-                () = self.show(&flows) => Ok(()),
+        let at = escaped(&self.socket.to_string_lossy());
+        let heading = format!("at {at}: {} by default", self.algorithm);
+        // A thread of its own, since a reader of the output that does not read must keep nobody waiting.
+        std::thread::spawn(move || {
+            say(heading);
+            if !self.quiet {
+                show(&flows, self.interval);
             }
-        };
-        let served = termination.serve(serving).await;
+        });
+        let served = termination.serve(running.ended()).await;
         running.stop();
         served
     }
+}
 
-    /// Prints the flows again and again.
-    async fn show(&self, flows: &AgentFlows) {
-        let mut ticks = interval(self.interval);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut shown = Shown::default();
-        loop {
-            ticks.tick().await;
-            if !self.quiet {
-                shown.next(flows.status(), flows.totals(), self.interval).into_iter().for_each(say);
-            }
-        }
+/// Prints the flows again and again.
+fn show(flows: &AgentFlows, interval: Duration) {
+    let mut shown = Shown::default();
+    loop {
+        shown.next(flows.status(), flows.totals(), interval).into_iter().for_each(say);
+        std::thread::sleep(interval);
     }
 }
 

@@ -1,9 +1,12 @@
 //! Datapaths that send what they should not, and datapaths that vanish.
 
-use crate::agent::{Agent, control, place};
+use crate::agent::{Agent, command, control, place};
 use crate::flow::{Transfer, until_by_agent};
 use bertha_ccp::message::{AlgorithmName, Change, Create, Install, Message, Update};
+use rustix::process::{Pid, Signal, kill_process};
 use std::os::unix::net::UnixDatagram;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 fn encoded(message: &Message) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -61,6 +64,28 @@ async fn messages_that_no_datapath_sends_end_no_agent() {
     transfer.continues(500).await;
     transfer.end().await;
     assert!(agent.ends_well());
+}
+
+/// The table of 24 flows fills the pipe within a second.
+#[test]
+fn a_reader_of_the_output_that_does_not_read_keeps_no_signal_waiting() {
+    let (folder, socket) = place();
+    let mut agent = command(&socket, &["--interval", "0.001"]).stdout(Stdio::piped()).spawn().unwrap();
+    while !socket.exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let datapath = UnixDatagram::bind(folder.path().join("datapath")).unwrap();
+    for flow in 1..=24 {
+        datapath.send_to(&encoded(&create(flow)), &socket).unwrap();
+    }
+    std::thread::sleep(Duration::from_secs(2));
+    kill_process(Pid::from_child(&agent), Signal::TERM).unwrap();
+    let start = Instant::now();
+    while agent.try_wait().unwrap().is_none() {
+        assert!(start.elapsed() < Duration::from_secs(10), "the signal is without effect");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(!socket.exists());
 }
 
 #[test]

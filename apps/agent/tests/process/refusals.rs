@@ -32,7 +32,7 @@ fn two_agents_at_a_socket_are_refused_and_a_dead_agents_socket_is_replaced() {
     let second = command(&socket, &[]).output().unwrap();
     let reason = String::from_utf8_lossy(&second.stderr).into_owned();
     assert_eq!(second.status.code(), Some(1));
-    assert!(reason.contains("an agent listens at") && reason.contains("already"), "{reason}");
+    assert!(reason.contains("listens at") && reason.contains("already"), "{reason}");
     drop(first);
     assert!(socket.exists(), "it was killed");
     assert!(Agent::start(&socket, &[]).ends_well());

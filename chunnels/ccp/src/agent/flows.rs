@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 /// Maximum number of flows of an agent. The flows beyond are left to their own controls.
 const MAX_FLOWS: usize = 16_384;
 
+/// Maximum number of flows of a datapath, so that no datapath keeps all others out.
+const MAX_FLOWS_OF_ONE: usize = MAX_FLOWS / 4;
+
 /// Silence of a datapath after which the agent looks if the datapath is still there.
 const SILENCE: Duration = Duration::from_secs(2);
 
@@ -111,7 +114,7 @@ impl FlowTable {
                     *known = status;
                     return Ok(());
                 }
-                if self.flows >= MAX_FLOWS {
+                if self.flows >= MAX_FLOWS || state.flows.len() >= MAX_FLOWS_OF_ONE {
                     return Err(Refused::TooManyFlows);
                 }
                 state.flows.insert(create.flow, status);
@@ -275,11 +278,17 @@ mod tests {
         assert_eq!(table.on_message(path, &create(1, ""), now), Ok(()));
         let install = Install { flow: 0, program: 1, clauses: Vec::new(), instructions: Vec::new() };
         assert_eq!(table.on_message(path, &Message::Install(install), now), Err(Refused::Direction));
-        for flow in 2..=MAX_FLOWS as u32 {
+        for flow in 2..=MAX_FLOWS_OF_ONE as u32 {
             table.on_message(path, &create(flow, "cubic"), now).unwrap();
         }
         let beyond = create(u32::MAX, "cubic");
         assert_eq!(table.on_message(path, &beyond, now), Err(Refused::TooManyFlows));
+        for datapath in ["/b", "/c", "/d"] {
+            for flow in 1..=MAX_FLOWS_OF_ONE as u32 {
+                table.on_message(Path::new(datapath), &create(flow, "cubic"), now).unwrap();
+            }
+        }
+        assert_eq!(table.on_message(Path::new("/e"), &beyond, now), Err(Refused::TooManyFlows));
         table.on_message(path, &report(9, &[]), now).unwrap();
         assert_eq!(table.on_message(path, &beyond, now), Ok(()));
     }

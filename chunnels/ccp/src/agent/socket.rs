@@ -2,7 +2,7 @@
 
 use super::flows::{FlowTable, Refused};
 use super::{AgentTotals, FlowStatus};
-use crate::connect::{GuardedSocket, is_nothing};
+use crate::connect::{GuardedSocket, OwnPath, is_nothing};
 use crate::message::{Create, Malformed, Measure, Message, Ready};
 use bertha_core::log_pause::LogPause;
 use bertha_core::{Error, ErrorKind};
@@ -39,7 +39,7 @@ const TICK: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub struct AgentSocket {
     socket: GuardedSocket,
-    path: PathBuf,
+    _own: OwnPath,
     flows: AgentFlows,
     /// Messages that come before those in the socket.
     next: Mutex<VecDeque<(Vec<u8>, PathBuf)>>,
@@ -64,32 +64,36 @@ impl AgentFlows {
 }
 
 impl AgentSocket {
-    /// Listens at `path`, whose folder is created, and where the socket of an agent that is gone is replaced. Flows may
+    /// Listens at `path`, whose folder is created, and where the socket of a process that is gone is replaced, and nothing else. Flows may
     /// request these `algorithms`, and others are left to their own controls; with an empty list the agent decides.
     ///
     /// # Errors
-    /// [`AddrInUse`](ErrorKind::AddrInUse) if an agent listens there, [`Io`](ErrorKind::Io) if the socket can't be made.
+    /// [`AddrInUse`](ErrorKind::AddrInUse) if somebody listens there, [`Io`](ErrorKind::Io) if the socket can't be made.
     pub fn bind(path: impl AsRef<Path>, algorithms: &[&str]) -> Result<Self, Error> {
         let path = path.as_ref().to_owned();
         let failed = |error: io::Error| {
-            let what = format!("can't listen for datapaths at {}: {error}", path.display());
-            Error::new(ErrorKind::Io, what).because(error).at("CCP")
+            let path = path.display();
+            let (kind, what) = match error.kind() {
+                io::ErrorKind::AddrInUse => {
+                    (ErrorKind::AddrInUse, format!("an agent, or another program, listens at {path} already"))
+                }
+                io::ErrorKind::PermissionDenied => {
+                    let hint = "the folder may be of another user; choose another path for the socket";
+                    (ErrorKind::Io, format!("can't listen for datapaths at {path}: {error}; {hint}"))
+                }
+                _ => (ErrorKind::Io, format!("can't listen for datapaths at {path}: {error}")),
+            };
+            Error::new(kind, what).because(error).at("CCP")
         };
-        if is_somebody_at(&path) {
-            let what = format!("an agent listens at {} already", path.display());
-            return Err(Error::new(ErrorKind::AddrInUse, what).at("CCP"));
-        }
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(failed)?;
         }
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
-            _ => {}
-        }
+        OwnPath::vacate(&path).map_err(failed)?;
         let socket = GuardedSocket::bind(&path, TICK).map_err(failed)?;
+        let own = OwnPath::bound(&path);
         let algorithms = algorithms.iter().map(ToString::to_string).collect();
         let flows = AgentFlows(Arc::new(Mutex::new(FlowTable::new(algorithms))));
-        Ok(Self { socket, path, flows, next: Mutex::default(), pause: Mutex::default() })
+        Ok(Self { socket, _own: own, flows, next: Mutex::default(), pause: Mutex::default() })
     }
 
     /// Returns the flows, for statistics.
@@ -206,12 +210,6 @@ impl portus::ipc::Ipc for AgentSocket {
 
     fn close(&mut self) -> portus::Result<()> {
         Ok(())
-    }
-}
-
-impl Drop for AgentSocket {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
     }
 }
 

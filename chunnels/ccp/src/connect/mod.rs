@@ -3,6 +3,8 @@
 mod guarded;
 #[cfg(feature = "agent")]
 mod in_process;
+mod own_path;
+mod place;
 mod rights;
 mod unix;
 
@@ -12,4 +14,7 @@ pub(crate) use guarded::{GuardedSocket, is_nothing};
 pub(crate) use in_process::in_process;
 #[cfg(feature = "agent")]
 pub use in_process::{AgentEnd, Pace};
+#[cfg(feature = "agent")]
+pub(crate) use own_path::OwnPath;
+pub(crate) use place::connect_anywhere;
 pub(crate) use unix::connect;

@@ -1,6 +1,7 @@
 //! An agent behind a Unix datagram socket.
 
 use super::guarded::{GuardedSocket, is_nothing};
+use super::own_path::OwnPath;
 use crate::datapath::{Datapath, Link};
 use crate::message::MAX_MESSAGE;
 use bertha_core::{Error, ErrorKind};
@@ -17,8 +18,9 @@ const TICK: Duration = Duration::from_millis(200);
 struct Unix {
     socket: GuardedSocket,
     agent: SocketAddrUnix,
-    /// The path of the socket, which is removed with the socket.
-    own: PathBuf,
+    /// The path of the agent, for people.
+    path: PathBuf,
+    _own: OwnPath,
 }
 
 impl Link for Unix {
@@ -29,15 +31,13 @@ impl Link for Unix {
                 io::ErrorKind::WouldBlock => ErrorKind::Exhausted,
                 _ => ErrorKind::Unavailable,
             };
-            Error::new(kind, format!("the agent at {:?} takes no message: {error}", self.agent)).at("CCP")
+            Error::new(kind, format!("the agent at {} takes no message: {error}", self.path.display()))
+                .at("CCP")
         })
     }
-}
 
-impl Drop for Unix {
-    fn drop(&mut self) {
-        // Another process may have taken the path since; then no file of this process is left to remove.
-        let _ = std::fs::remove_file(&self.own);
+    fn agent(&self) -> String {
+        self.path.display().to_string()
     }
 }
 
@@ -51,17 +51,15 @@ pub(crate) fn connect(own: &Path, agent: &Path) -> Result<Arc<Datapath>, Error> 
         let what = format!("{what} {}: {error}", own.display());
         Error::new(ErrorKind::Io, what).because(error).at("CCP")
     };
-    match std::fs::remove_file(own) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(failed("can't replace the socket", error));
-        }
-        _ => {}
-    }
+    let address = SocketAddrUnix::new(agent).map_err(|error| {
+        let what = format!("{} is no path of a socket: {error}", agent.display());
+        Error::new(ErrorKind::Invalid, what).at("CCP")
+    })?;
+    OwnPath::vacate(own).map_err(|error| failed("can't make a socket at", error))?;
     let socket = GuardedSocket::bind(own, TICK).map_err(|error| failed("can't bind", error))?;
+    let path = OwnPath::bound(own);
     let reader = socket.try_clone().map_err(|error| failed("can't duplicate", error))?;
-    let address =
-        SocketAddrUnix::new(agent).map_err(|error| failed("no address of an agent for", error.into()))?;
-    let datapath = Datapath::new(Unix { socket, agent: address.clone(), own: own.to_owned() });
+    let datapath = Datapath::new(Unix { socket, agent: address.clone(), path: agent.to_owned(), _own: path });
     let weak = Arc::downgrade(&datapath);
     std::thread::Builder::new()
         .name("ccp".to_owned())

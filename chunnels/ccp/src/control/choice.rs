@@ -70,6 +70,7 @@ impl FromStr for Choice {
             _ => match name.strip_prefix("agent:") {
                 Some(of) => match of.split_once('@') {
                     Some((algorithm, socket)) => agent(algorithm, socket)?,
+                    None if of.is_empty() => return Err(unknown(name)),
                     None if of.contains('/') => agent("", of)?,
                     None => agent(of, AGENT)?,
                 },
@@ -134,7 +135,7 @@ mod tests {
         let error = "reno".parse::<Choice>().unwrap_err();
         assert!(error.to_string().contains("`reno`") && error.to_string().contains("agent:PATH"), "{error}");
         let long = format!("agent:{}", "x".repeat(64));
-        for name in ["", "Cubic", "agent:x@", &long] {
+        for name in ["", "Cubic", "agent:", "agent:x@", &long] {
             assert!(name.parse::<Choice>().is_err(), "{name}");
         }
     }

@@ -6,7 +6,7 @@ use crate::Signals;
 use crate::datapath::{Datapath, Member, WITH_MARKS, WITHOUT_MARKS};
 use crate::message::{Create, MAX_FIELDS, Measure};
 use bertha_chunnels::congestion::{Ack, Algorithm, CongestionControl, Flow, NewFlow, NewReno};
-use bertha_core::Addr;
+use bertha_core::{Addr, ErrorKind};
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -24,6 +24,8 @@ pub(super) struct FlowControl {
     rate: Option<u64>,
     rtt_us: u64,
     presence: Presence,
+    /// True if people know that the agent does not answer.
+    has_told: bool,
     /// The control that is used while there is no agent.
     fallback: Option<Box<dyn CongestionControl>>,
     /// The buffer for reports, so that no report allocates.
@@ -49,9 +51,13 @@ impl FlowControl {
             destination_port,
             algorithm: settings.algorithm,
         };
-        if let Err(error) = datapath.announce(&create) {
-            tracing::warn!(flow = create.flow, %error, "CCP: NewReno controls the flow until there is an agent");
-        }
+        let has_told = match datapath.announce(&create) {
+            Err(error) if error.kind() != ErrorKind::Exhausted => {
+                tracing::warn!(flow = create.flow, %error, "CCP: NewReno controls the flow until there is an agent");
+                true
+            }
+            _ => false,
+        };
         Self {
             datapath,
             member,
@@ -62,6 +68,7 @@ impl FlowControl {
             rate: None,
             rtt_us: 0,
             presence: Presence::new(),
+            has_told,
             fallback: Some(fallback),
             message: Vec::with_capacity(16 + 8 * MAX_FIELDS),
         }
@@ -88,7 +95,19 @@ impl FlowControl {
             if sent.is_ok() {
                 self.member.flow.lock().on_reported();
             }
-            self.presence.on_sent(&sent, ack.now);
+            self.presence.on_reported(&sent, ack.now);
+        }
+    }
+
+    /// Tells people that the agent does not answer, once until it controls the flow again.
+    fn tell_silence(&mut self) {
+        if !std::mem::replace(&mut self.has_told, true) {
+            let agent = self.datapath.agent();
+            tracing::warn!(
+                flow = self.create.flow,
+                agent,
+                "CCP: the agent does not answer; NewReno controls the flow"
+            );
         }
     }
 }
@@ -102,14 +121,21 @@ impl CongestionControl for FlowControl {
         if is_present {
             if self.fallback.take().is_some() {
                 self.member.is_by_agent.store(true, Ordering::Relaxed);
-                tracing::debug!(flow = self.create.flow, "CCP: the agent controls the flow");
+                self.has_told = false;
+                tracing::info!(
+                    flow = self.create.flow,
+                    agent = self.datapath.agent(),
+                    "CCP: the agent controls the flow"
+                );
             }
             self.run(&signals(ack, flow), ack);
             return;
         }
+        if self.presence.is_silent(self.settings.timeout, ack.now) {
+            self.tell_silence();
+        }
         let fallback = self.fallback.get_or_insert_with(|| {
             self.member.is_by_agent.store(false, Ordering::Relaxed);
-            tracing::warn!(flow = self.create.flow, "CCP: the agent is silent; NewReno controls the flow");
             NewReno.start(self.packet)
         });
         fallback.on_ack(ack, flow);

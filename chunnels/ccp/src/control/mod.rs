@@ -14,9 +14,8 @@ use crate::message::{AlgorithmName, Malformed};
 use bertha_chunnels::congestion::{Algorithm, CongestionControl, NewFlow};
 use bertha_core::Error;
 use flow_control::FlowControl;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Congestion control by an agent, for [`Reliable::with`](bertha_chunnels::Reliable::with).
@@ -26,7 +25,7 @@ use std::time::Duration;
 /// flow is then announced to the agent again from time to time, and the agent takes over when it answers.
 ///
 /// A program that reads signals which a flow's transport lacks is refused for this flow, with the names of
-/// the signals ([`Datapath::refusals`]), and NewReno controls the flow. The marks of routers are such
+/// the signals (`Datapath::refusals`), and NewReno controls the flow. The marks of routers are such
 /// signals: [`Reliable`](bertha_chunnels::Reliable) has them with [`ecn`](bertha_chunnels::Reliable::ecn).
 ///
 /// Clones share the agent. The connection to the agent ends when the last clone and the last flow are
@@ -49,7 +48,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Ccp {
     /// The agent at the Unix datagram socket `agent`, for instance `/tmp/ccp/portus`, which is where portus listens under the name
-    /// `portus`. `own` is the path of this end, which is created, or replaced. Only the user of this process and root may write to it.
+    /// `portus`. `own` is the path of this end, which is created; the socket of a process that is gone is replaced. Only the user of this process and root may write to it.
     ///
     /// A message counts if it comes from a socket at `agent` and from a process of the user of this process, or of root; the kernel
     /// vouches for the user. The path alone proves nothing, since a process chooses what it sees there. So every process of the two users
@@ -64,15 +63,13 @@ impl Ccp {
     }
 
     /// The agent at the Unix datagram socket `agent`, as [`unix`](Self::unix), with a socket of its own for this end: in the folder
-    /// of the user's running programs (`XDG_RUNTIME_DIR`), or else in that of temporary files.
+    /// of the user's running programs (`XDG_RUNTIME_DIR`), or else in that of temporary files. Sockets there that killed
+    /// processes have left behind are removed.
     ///
     /// # Errors
     /// [`Io`](bertha_core::ErrorKind::Io) if the socket can't be made.
     pub fn connect(agent: impl AsRef<Path>) -> Result<Self, Error> {
-        static SOCKETS: AtomicU64 = AtomicU64::new(0);
-        let folder = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
-        let number = SOCKETS.fetch_add(1, Ordering::Relaxed);
-        Self::unix(folder.join(format!("bertha-ccp-{}-{number}", std::process::id())), agent)
+        Ok(Self::over(connect::connect_anywhere(agent.as_ref())?))
     }
 
     /// Makes a congestion control by an agent in this process, and returns the agent's end:
@@ -92,7 +89,7 @@ impl Ccp {
     /// Requests the algorithm of this name. An agent that has no such algorithm uses its default.
     ///
     /// # Errors
-    /// [`Malformed::Name`] for a name of more than 63 bytes.
+    /// `Malformed::Name` for a name of more than 63 bytes.
     pub fn algorithm(mut self, name: &str) -> Result<Self, Malformed> {
         self.settings.algorithm = AlgorithmName::new(name)?;
         Ok(self)

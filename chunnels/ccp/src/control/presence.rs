@@ -12,8 +12,10 @@ const LONGEST_REPEAT: Duration = Duration::from_secs(10);
 pub(super) struct Presence {
     /// Number of messages so far.
     heard: u64,
-    /// The time of the first report that was not followed by a message.
+    /// The time of the first report or announcement that was not followed by a message.
     unanswered: Option<Duration>,
+    /// True if a report waits for its answer, and not an announcement alone.
+    has_reported: bool,
     /// True if there was no agent for the last message.
     is_gone: bool,
     repeat_at: Duration,
@@ -22,14 +24,34 @@ pub(super) struct Presence {
 
 impl Presence {
     pub(super) fn new() -> Self {
-        Self { heard: 0, unanswered: None, is_gone: false, repeat_at: FIRST_REPEAT, repeat: FIRST_REPEAT }
+        Self {
+            heard: 0,
+            unanswered: None,
+            has_reported: false,
+            is_gone: false,
+            repeat_at: FIRST_REPEAT,
+            repeat: FIRST_REPEAT,
+        }
     }
 
     /// Records the number of messages so far.
     pub(super) fn on_heard(&mut self, messages: u64) {
         if messages != self.heard {
-            *self = Self { heard: messages, ..Self::new() };
+            self.heard = messages;
+            self.unanswered = None;
+            self.is_gone = false;
+            // An agent that answers announcements alone may do so for ever: its program may be refused, or it
+            // may fall silent each time.
+            if std::mem::take(&mut self.has_reported) {
+                self.repeat = FIRST_REPEAT;
+            }
         }
+    }
+
+    /// Records that a report was sent, or could not be sent.
+    pub(super) fn on_reported(&mut self, sent: &Result<(), Error>, now: Duration) {
+        self.has_reported = true;
+        self.on_sent(sent, now);
     }
 
     /// Records that a message was sent, or could not be sent.
@@ -52,5 +74,35 @@ impl Presence {
             self.repeat_at = now + self.repeat;
         }
         is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number of announcements in a minute, of which each is answered.
+    fn announcements(answers_reports: bool) -> usize {
+        let mut presence = Presence::new();
+        let mut announced = 0;
+        for ms in 0..60_000 {
+            let now = Duration::from_millis(ms);
+            if presence.is_repeat_due(now) {
+                announced += 1;
+                presence.on_sent(&Ok(()), now);
+                if answers_reports {
+                    presence.on_reported(&Ok(()), now);
+                }
+            }
+            presence.on_heard(announced as u64);
+        }
+        announced
+    }
+
+    #[test]
+    fn announcements_become_rare_unless_reports_are_answered() {
+        let rare = announcements(false);
+        assert!((8..16).contains(&rare), "{rare}");
+        assert!(announcements(true) > 200);
     }
 }

@@ -18,4 +18,9 @@ pub trait Link: fmt::Debug + Send + Sync + 'static {
     /// flow then waits for its answers, as after a message that got lost. With any other error there is no agent, and another
     /// control takes the flow over at once.
     fn send(&self, message: &[u8]) -> Result<(), Error>;
+
+    /// Returns a name of the agent, for the log.
+    fn agent(&self) -> String {
+        "of this process".to_owned()
+    }
 }

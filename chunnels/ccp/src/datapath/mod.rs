@@ -7,10 +7,12 @@ pub use link::Link;
 use crate::message::{Create, Measure, Message, Ready};
 use crate::{Flow, Program, Refused, Signal, SignalSet};
 use bertha_core::Error;
+use bertha_core::log_pause::LogPause;
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
 /// Maximum number of programs that are held.
 const MAX_PROGRAMS: usize = 64;
@@ -33,6 +35,10 @@ pub(crate) const WITHOUT_MARKS: SignalSet = WITH_MARKS.without(Signal::EcnBytes)
 pub struct Datapath {
     link: Box<dyn Link>,
     table: Mutex<Table>,
+    /// Number of the agent's messages that were malformed or refused.
+    dropped: AtomicU64,
+    /// The pause between two lines about these.
+    pause: Mutex<LogPause>,
 }
 
 #[derive(Debug, Default)]
@@ -80,6 +86,8 @@ pub struct CcpStatistics {
     /// Number of flows that the agent controls; [`NewReno`](bertha_chunnels::congestion::NewReno) controls the
     /// others.
     pub by_agent: usize,
+    /// Number of the agent's messages that were malformed or refused.
+    pub dropped: u64,
 }
 
 /// A program that the agent installed and that is not run, or not run for a flow whose transport lacks
@@ -95,7 +103,12 @@ pub struct Refusal {
 impl Datapath {
     /// Makes a datapath whose agent is behind `link`.
     pub fn new(link: impl Link) -> Arc<Self> {
-        let datapath = Self { link: Box::new(link), table: Mutex::default() };
+        let datapath = Self {
+            link: Box::new(link),
+            table: Mutex::default(),
+            dropped: AtomicU64::new(0),
+            pause: Mutex::default(),
+        };
         let mut message = Vec::new();
         Ready { id: std::process::id() }.encode(&mut message);
         // An agent that comes later learns of the datapath from its first flow.
@@ -121,7 +134,11 @@ impl Datapath {
                 }
             };
             if let Err(error) = handled {
-                tracing::warn!(%error, "CCP: a message of the agent was dropped");
+                self.dropped.fetch_add(1, Ordering::Relaxed);
+                if self.pause.lock().is_over(Some(Instant::now())) {
+                    let agent = self.agent();
+                    tracing::warn!(%error, agent, "CCP: a message of the agent was dropped; for a second, others are counted alone");
+                }
             }
         }
     }
@@ -143,7 +160,13 @@ impl Datapath {
     pub(crate) fn statistics(&self) -> CcpStatistics {
         let table = self.table.lock();
         let by_agent = table.flows.values().filter(|member| member.is_by_agent.load(Ordering::Relaxed));
-        CcpStatistics { flows: table.flows.len(), by_agent: by_agent.count() }
+        let dropped = self.dropped.load(Ordering::Relaxed);
+        CcpStatistics { flows: table.flows.len(), by_agent: by_agent.count(), dropped }
+    }
+
+    /// Returns a name of the agent, for the log.
+    pub(crate) fn agent(&self) -> String {
+        self.link.agent()
     }
 
     fn handle_message(&self, message: Message) -> Result<(), Error> {
