@@ -68,7 +68,7 @@ impl AgentSocket {
     /// request these `algorithms`, and others are left to their own controls; with an empty list the agent decides.
     ///
     /// # Errors
-    /// [`AddrInUse`](ErrorKind::AddrInUse) if somebody listens there, [`Io`](ErrorKind::Io) if the socket can't be made.
+    /// [`AddrInUse`](ErrorKind::AddrInUse) if a process listens there, [`Io`](ErrorKind::Io) if the socket can't be made.
     pub fn bind(path: impl AsRef<Path>, algorithms: &[&str]) -> Result<Self, Error> {
         let path = path.as_ref().to_owned();
         let failed = |error: io::Error| {
