@@ -33,10 +33,10 @@ pub(crate) enum Name {
 }
 
 impl Name {
-    fn start(self, datapath: Datapath<AgentSocket>, info: DatapathInfo) -> Box<dyn Flow> {
+    fn start(self, copa: Copa, datapath: Datapath<AgentSocket>, info: DatapathInfo) -> Box<dyn Flow> {
         match self {
             Self::Bbr => Box::new(Bbr.new_flow(datapath, info)),
-            Self::Copa => Box::new(Copa::default().new_flow(datapath, info)),
+            Self::Copa => Box::new(copa.new_flow(datapath, info)),
             Self::Cubic => Box::new(Cubic.new_flow(datapath, info)),
             Self::Dctcp => Box::new(Dctcp.new_flow(datapath, info)),
             Self::Newreno => Box::new(NewReno.new_flow(datapath, info)),
@@ -70,7 +70,10 @@ fn name_of<A: CongAlg<AgentSocket>>(_: &A) -> &'static str {
 }
 
 /// The algorithm of flows that ask for none. Its programs are those of the algorithm of this name.
-struct Default(Name);
+struct Default {
+    name: Name,
+    copa: Copa,
+}
 
 impl CongAlg<AgentSocket> for Default {
     type Flow = Box<dyn Flow>;
@@ -84,7 +87,7 @@ impl CongAlg<AgentSocket> for Default {
     }
 
     fn new_flow(&self, datapath: Datapath<AgentSocket>, info: DatapathInfo) -> Box<dyn Flow> {
-        self.0.start(datapath, info)
+        self.name.start(self.copa, datapath, info)
     }
 }
 
@@ -95,11 +98,11 @@ pub(crate) struct Running(CCPHandle);
 ///
 /// # Errors
 /// Fails if the system starts no thread.
-pub(crate) fn start(socket: AgentSocket, default: Name) -> Result<Running, Error> {
+pub(crate) fn start(socket: AgentSocket, default: Name, copa: Copa) -> Result<Running, Error> {
     let running = RunBuilder::new(BackendBuilder { sock: socket })
-        .default_alg(Default(default))
+        .default_alg(Default { name: default, copa })
         .additional_alg(Bbr)
-        .additional_alg(Copa::default())
+        .additional_alg(copa)
         .additional_alg(Cubic)
         .additional_alg(Dctcp)
         .additional_alg(NewReno)

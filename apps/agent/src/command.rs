@@ -2,6 +2,7 @@
 
 use crate::algorithms::{self, Name};
 use crate::statistics::Shown;
+use bertha_ccp::algorithms::Copa;
 use bertha_ccp::{AgentFlows, AgentSocket};
 use bertha_core::Error;
 use bertha_program::values::positive_seconds;
@@ -21,6 +22,9 @@ pub(crate) struct Arguments {
     /// The algorithm of flows that ask for none.
     #[arg(long, value_enum, value_name = "NAME", default_value_t = Name::Cubic)]
     algorithm: Name,
+    /// Makes `copa` keep the queue short beside flows that fill it, and get a small share there.
+    #[arg(long)]
+    without_competition: bool,
     /// Time between two tables of statistics, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = positive_seconds)]
     interval: Duration,
@@ -33,7 +37,8 @@ impl Arguments {
     pub(crate) async fn execute(self, termination: &Termination) -> Result<(), Error> {
         let socket = AgentSocket::bind(&self.socket, &algorithms::names())?;
         let flows = socket.flows();
-        let running = algorithms::start(socket, self.algorithm)?;
+        let copa = if self.without_competition { Copa::without_competition() } else { Copa::default() };
+        let running = algorithms::start(socket, self.algorithm, copa)?;
         let at = escaped(&self.socket.to_string_lossy());
         let heading = format!("at {at}: {} by default", self.algorithm);
         // A thread of its own, since a reader of the output that does not read must keep nobody waiting.

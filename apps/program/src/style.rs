@@ -9,6 +9,7 @@ pub const VALUES: &[(&str, &str)] = &[
     ("ADDRESS", "IP:PORT, unix:PATH, and, where a program says so, HOST[:PORT]"),
     ("BYTES", "a size in bytes, without a unit"),
     ("CONNECTIONS", "a number of connections"),
+    ("CONTROL", "a congestion control, by its name"),
     ("COUNT", "any other number of things"),
     ("DIGEST", "SHA-256 in hexadecimal digits"),
     ("FILE", "the path of a file"),

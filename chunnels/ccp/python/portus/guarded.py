@@ -87,13 +87,24 @@ def is_anyone_at(path):
     return True
 
 
+def _is_dead(path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(path)
+        except OSError as error:
+            # A live socket of another kind has another error.
+            return error.errno == errno.ECONNREFUSED
+    return False
+
+
 def _make_place(path):
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         if not stat.S_ISSOCK(os.lstat(path).st_mode):
             raise Error(f"can't listen for datapaths at {path}: a file is there that is no socket")
-        if is_anyone_at(path):
-            raise Error(f"an agent listens at {path} already")
+        if not _is_dead(path):
+            raise Error(f"an agent, or another program, listens at {path} already")
         os.unlink(path)
     except FileNotFoundError:
         pass
