@@ -273,8 +273,9 @@ impl Recovery {
         let single = self.rtt.probe_timeout();
         let doubled = single * (1 << self.timeouts.min(MAX_DOUBLINGS));
         // The RFC sets no bound. Two packets in a thirtieth of the idle time-out burden no path, and without them a few losses
-        // in a row would use it up.
-        self.last_sent + doubled.min(single.max(idle / 30))
+        // in a row would use it up. A process that was stopped has measured a round trip as long as its stop: its probes come
+        // as often as keep-alives.
+        self.last_sent + doubled.min(single.max(idle / 30)).min(idle / 3)
     }
 
     /// Forgets the packets in flight: the peer no longer answers.

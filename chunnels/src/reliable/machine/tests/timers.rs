@@ -109,6 +109,17 @@ fn a_limit_holds_while_the_connection_below_takes_no_packets() {
     assert_eq!(wire.now, Duration::from_secs(2));
 }
 
+/// What a process receives after a stop seems to have taken as long as the stop.
+#[test]
+fn a_process_that_was_stopped_has_time_for_several_probes() {
+    let mut machine = waiting_for(Timer::LossDetection);
+    for _ in 0..50 {
+        machine.recovery.rtt.sample(1_500 * MS, Duration::ZERO, MS);
+    }
+    let probe = machine.expiry(Timer::LossDetection).unwrap();
+    assert!(probe <= MS + short_idle().idle / 3, "{probe:?}");
+}
+
 /// A timer that stays expired would make the task spin, perhaps in the way of the task that would release buffers.
 #[test]
 fn without_a_buffer_no_timer_is_in_the_past() {
