@@ -15,6 +15,9 @@ const MAX_FLOWS_OF_ONE: usize = MAX_FLOWS / 4;
 /// Silence of a datapath after which the agent looks if the datapath is still there.
 const SILENCE: Duration = Duration::from_secs(2);
 
+/// Time between two looks for silent datapaths.
+const LOOK: Duration = Duration::from_millis(500);
+
 /// The implicit registers of window and rate.
 const WINDOW: u32 = 4;
 const RATE: u32 = 5;
@@ -70,6 +73,8 @@ pub(super) struct FlowTable {
     /// The algorithms that flows may request; empty if the agent takes all names.
     algorithms: Vec<String>,
     flows: usize,
+    /// The last look for silent datapaths, which is too long for each message.
+    looked: Option<Instant>,
     pub(super) totals: AgentTotals,
 }
 
@@ -166,6 +171,10 @@ impl FlowTable {
 
     /// Returns the datapaths that have been silent for long, each once in that time.
     pub(super) fn silent(&mut self, now: Instant) -> Vec<PathBuf> {
+        if self.looked.is_some_and(|looked| now.saturating_duration_since(looked) < LOOK) {
+            return Vec::new();
+        }
+        self.looked = Some(now);
         let mut silent = Vec::new();
         for (path, state) in &mut self.datapaths {
             if now.saturating_duration_since(state.heard) >= SILENCE {

@@ -47,7 +47,8 @@ impl Choice {
     /// [`NewReno`] until the agent comes; a warning names the socket.
     ///
     /// # Errors
-    /// [`Io`](ErrorKind::Io) if the socket of this end can't be made.
+    /// [`Io`](ErrorKind::Io) if the socket of this end can't be made, [`Invalid`](ErrorKind::Invalid) if the
+    /// agent's path is no path of a socket.
     pub fn open(&self) -> Result<Arc<dyn Algorithm>, Error> {
         Ok(match &self.0 {
             Kind::NewReno => Arc::new(NewReno),

@@ -48,7 +48,8 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Ccp {
     /// The agent at the Unix datagram socket `agent`, for instance `/tmp/ccp/portus`, which is where portus listens under the name
-    /// `portus`. `own` is the path of this end, which is created; the socket of a process that is gone is replaced. Only the user of this process and root may write to it.
+    /// `portus`. `own` is the path of this end, which is created; the socket of a process that is gone is replaced. Only the
+    /// user of this process and root may write to it.
     ///
     /// A message counts if it comes from a socket at `agent` and from a process of the user of this process, or of root; the kernel
     /// vouches for the user. The path alone proves nothing, since a process chooses what it sees there. So every process of the two users
@@ -57,7 +58,8 @@ impl Ccp {
     /// The agent need not be there yet. A thread receives from it.
     ///
     /// # Errors
-    /// [`Io`](bertha_core::ErrorKind::Io) if the socket can't be made.
+    /// [`Io`](bertha_core::ErrorKind::Io) if the socket can't be made, [`Invalid`](bertha_core::ErrorKind::Invalid)
+    /// if `agent` is no path of a socket.
     pub fn unix(own: impl AsRef<Path>, agent: impl AsRef<Path>) -> Result<Self, Error> {
         Ok(Self::over(connect::connect(own.as_ref(), agent.as_ref())?))
     }
@@ -67,7 +69,8 @@ impl Ccp {
     /// processes have left behind are removed.
     ///
     /// # Errors
-    /// [`Io`](bertha_core::ErrorKind::Io) if the socket can't be made.
+    /// [`Io`](bertha_core::ErrorKind::Io) if the socket can't be made, [`Invalid`](bertha_core::ErrorKind::Invalid)
+    /// if `agent` is no path of a socket.
     pub fn connect(agent: impl AsRef<Path>) -> Result<Self, Error> {
         Ok(Self::over(connect::connect_anywhere(agent.as_ref())?))
     }
@@ -86,7 +89,8 @@ impl Ccp {
         Self { datapath, settings }
     }
 
-    /// Requests the algorithm of this name. An agent that has no such algorithm uses its default.
+    /// Requests the algorithm of this name. An agent that has no such algorithm uses its default, as programs of
+    /// portus do, or leaves the flow to NewReno, as `bertha-agent` does.
     ///
     /// # Errors
     /// `Malformed::Name` for a name of more than 63 bytes.
