@@ -84,10 +84,10 @@ impl SocketBase {
         Self { credentials, ..self }
     }
 
-    /// Returns the owner of the peer process of a [`UnixStream`](crate::UnixStream), as the kernel vouched for it
-    /// when the peer connected, or began to listen. Returns `None` over the network, and over
-    /// [`Unix`](crate::Unix), whose datagrams have a sender each: an address there is that of every process that
-    /// may write to the folder.
+    /// Returns the owner of the peer process, as the kernel vouches for it: of a [`UnixStream`](crate::UnixStream)
+    /// when the peer connected, or began to listen; at a listener of [`Unix`](crate::Unix) that
+    /// [asks for it](crate::Unix::credentials), of the process that sends. Returns `None` over the network, and
+    /// at a client of [`Unix`](crate::Unix), whose server is the process that may write to the folder.
     pub fn peer_credentials(&self) -> Option<Credentials> {
         self.credentials
     }

@@ -1,7 +1,7 @@
 //! Unix sockets after crashes, and with peers that attach descriptors.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests panic to fail, and print what they skip")]
 
-use bertha_core::{Addr, Buf, Connection, Datapath, ErrorKind, Listener};
+use bertha_core::{Addr, Base, Buf, Connection, Datapath, ErrorKind, Listener};
 use bertha_datapath_kernel::{Unix, UnixStream};
 use rustix::io::Errno;
 use rustix::net::{
@@ -61,6 +61,61 @@ async fn the_kernel_vouches_for_the_peer_of_a_stream() {
         assert_eq!(peer.group, rustix::process::getegid().as_raw());
         assert_eq!(peer.process, Some(std::process::id()));
     }
+}
+
+/// The address at which two processes send, one after the other, and their server's.
+const SENDER: &str = "BERTHA_TEST_SENDER";
+const SERVER: &str = "BERTHA_TEST_SERVER";
+
+/// Sends from the address that another process of the test has had.
+#[test]
+#[ignore = "runs as the child of `a_connection_of_datagrams_is_of_one_process`"]
+fn another_process_sends() {
+    let from = std::os::unix::net::UnixDatagram::bind(std::env::var_os(SENDER).unwrap()).unwrap();
+    from.send_to(b"of another", std::env::var_os(SERVER).unwrap()).unwrap();
+}
+
+#[tokio::test]
+async fn a_connection_of_datagrams_is_of_one_process() {
+    let (server, sender) = (path("vouched"), path("vouched-sender"));
+    let listener = Unix::new().credentials(true).listen(Addr::Unix(server.clone())).await.unwrap();
+    let from = std::os::unix::net::UnixDatagram::bind(&sender).unwrap();
+    from.send_to(b"of this", &server).unwrap();
+    let this = listener.accept().await.unwrap();
+    let peer = this.base().peer_credentials().unwrap();
+    assert_eq!(peer.user, rustix::process::getuid().as_raw());
+    assert_eq!(peer.group, rustix::process::getgid().as_raw());
+    assert_eq!(peer.process, Some(std::process::id()));
+
+    std::fs::remove_file(&sender).unwrap();
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "another_process_sends", "--ignored"])
+        .env(SENDER, &sender)
+        .env(SERVER, &server)
+        .output()
+        .unwrap();
+    assert!(child.status.success(), "{child:?}");
+    // It has the same address, and is a peer of its own.
+    let other = listener.accept().await.unwrap();
+    let process = other.base().peer_credentials().unwrap().process;
+    assert!(process.is_some() && process != Some(std::process::id()), "{process:?}");
+    assert_eq!(other.base().peer_addr(), this.base().peer_addr());
+    assert_eq!(&other.recv().await.unwrap()[..], b"of another");
+    assert_eq!(&this.recv().await.unwrap()[..], b"of this");
+
+    // Clients, which have names of the kernel's, are vouched for and answered alike.
+    let client = Unix::new().connect(Addr::Unix(server)).await.unwrap();
+    client.send(Buf::copy_of(b"hello", 0).unwrap()).await.unwrap();
+    let named = listener.accept().await.unwrap();
+    assert_eq!(named.base().peer_credentials(), Some(peer));
+    named.send(Buf::copy_of(b"welcome", 0).unwrap()).await.unwrap();
+    assert_eq!(&client.recv().await.unwrap()[..], b"welcome");
+    let unasked = path("unasked");
+    let listener = Unix::new().listen(Addr::Unix(unasked.clone())).await.unwrap();
+    let client = Unix::new().connect(Addr::Unix(unasked)).await.unwrap();
+    client.send(Buf::copy_of(b"hello", 0).unwrap()).await.unwrap();
+    assert_eq!(listener.accept().await.unwrap().base().peer_credentials(), None);
+    std::fs::remove_file(sender).unwrap();
 }
 
 fn attach(socket: &OwnedFd) -> Result<usize, Errno> {

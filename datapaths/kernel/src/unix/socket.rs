@@ -1,6 +1,7 @@
 //! A Unix datagram socket.
 
 use super::address;
+use super::sender::{Sender, receive_vouched};
 use crate::SocketBase;
 use crate::async_socket::{AsyncSocket, Left};
 use crate::datagram::{DatagramSocket, refusal, sendmmsg};
@@ -11,6 +12,7 @@ use crate::within_tokio::within_tokio;
 use bertha_core::{Addr, Buf, Error, Properties};
 use bertha_runtime::tokio::SocketFile;
 use bertha_runtime::tokio::descriptors::refuse;
+use rustix::net::sockopt::set_socket_passcred;
 use rustix::net::{RecvFlags, SendFlags, SocketAddrUnix};
 use socket2::{Domain, Type};
 use std::io;
@@ -26,6 +28,8 @@ const MTU: usize = 65_536;
 pub struct UnixSocket {
     io: UnixDatagram,
     local: Addr,
+    /// True if the kernel tells the owner of each sender.
+    vouched: bool,
     /// The file to remove with it.
     _path: Option<SocketFile>,
 }
@@ -47,29 +51,35 @@ impl UnixSocket {
         let socket = new_socket(options)?;
         rustix::net::bind(&socket, &SocketAddrUnix::new_unnamed())?;
         rustix::net::connect(&socket, &peer)?;
-        Ok((Self::register(socket, None)?, peer))
+        Ok((Self::register(socket, false, None)?, peer))
     }
 
-    /// A socket at `path`.
-    pub(super) fn listen(options: &Options, path: &Path) -> io::Result<Self> {
+    /// A socket at `path`, which learns the owner of each sender if it is `vouched`.
+    pub(super) fn listen(options: &Options, vouched: bool, path: &Path) -> io::Result<Self> {
         let socket = new_socket(options)?;
+        // The kernel adds the owner when a datagram is sent, so it has to be asked before the first one.
+        set_socket_passcred(&socket, vouched)?;
         let file = address::bind(&socket, path)?;
-        Self::register(socket, file)
+        Self::register(socket, vouched, file)
     }
 
-    fn register(socket: socket2::Socket, path: Option<SocketFile>) -> io::Result<Self> {
+    fn register(socket: socket2::Socket, vouched: bool, path: Option<SocketFile>) -> io::Result<Self> {
         let local = SocketAddrUnix::try_from(rustix::net::getsockname(&socket)?)?;
         within_tokio()?;
         let io = UnixDatagram::from_std(socket.into())?;
-        Ok(Self { io, local: address::to_addr(&local), _path: path })
+        Ok(Self { io, local: address::to_addr(&local), vouched, _path: path })
     }
 
     /// Receives one datagram; without a message if it is longer than a message may be.
-    fn receive_one(&self) -> io::Result<(SocketAddrUnix, Option<Buf>)> {
+    fn receive_one(&self) -> io::Result<(Sender, Option<Buf>)> {
         let mut buffer = Buf::new(MTU, 0).map_err(io::Error::other)?;
-        let (_, len, from) = rustix::net::recvfrom(&self.io, &mut buffer[..], RecvFlags::TRUNC)?;
-        let from = from.and_then(|from| SocketAddrUnix::try_from(from).ok());
-        let from = from.unwrap_or_else(SocketAddrUnix::new_unnamed);
+        let (len, from) = if self.vouched {
+            receive_vouched(&self.io, &mut buffer)?
+        } else {
+            let (_, len, from) = rustix::net::recvfrom(&self.io, &mut buffer[..], RecvFlags::TRUNC)?;
+            let from = from.and_then(|from| SocketAddrUnix::try_from(from).ok());
+            (len, from.unwrap_or_else(SocketAddrUnix::new_unnamed).into())
+        };
         if len > MTU {
             return Ok((from, None));
         }
@@ -79,7 +89,7 @@ impl UnixSocket {
     fn receive_several<const N: usize>(
         &self,
         request: Request,
-        mut deliver: impl FnMut(&SocketAddrUnix, usize, Buf),
+        mut deliver: impl FnMut(&Sender, usize, Buf),
     ) -> io::Result<Received> {
         let mut messages = [const { None }; N];
         let mut received = self.io.attempt(request.eager, || {
@@ -117,7 +127,7 @@ fn new_socket(options: &Options) -> io::Result<socket2::Socket> {
 }
 
 impl ReceivingSocket for UnixSocket {
-    type Peer = SocketAddrUnix;
+    type Peer = Sender;
     type Socket = UnixDatagram;
 
     fn socket(&self) -> &Self::Socket {
@@ -132,7 +142,7 @@ impl ReceivingSocket for UnixSocket {
     fn receive(
         &self,
         request: Request,
-        deliver: impl FnMut(&SocketAddrUnix, usize, Buf),
+        deliver: impl FnMut(&Sender, usize, Buf),
     ) -> io::Result<Received> {
         match request.width {
             1 if !request.others_wait => self.receive_several::<1>(request, deliver),
@@ -153,12 +163,14 @@ impl DatagramSocket for UnixSocket {
     type Remote = Remote;
     type Burst = Window;
 
-    fn remote(&self, peer: &SocketAddrUnix) -> Remote {
-        Remote(Some(peer.clone()))
+    fn remote(&self, peer: &Sender) -> Remote {
+        Remote(Some(peer.address.clone()))
     }
 
-    fn base(self: &Arc<Self>, peer: &SocketAddrUnix, _: &Remote) -> SocketBase {
-        SocketBase::new(Self::NAME, Self::PROPERTIES, MTU, self.local.clone(), address::to_addr(peer))
+    fn base(self: &Arc<Self>, peer: &Sender, _: &Remote) -> SocketBase {
+        let addr = address::to_addr(&peer.address);
+        let base = SocketBase::new(Self::NAME, Self::PROPERTIES, MTU, self.local.clone(), addr);
+        base.with_credentials(peer.owner)
     }
 
     fn local_addr(&self) -> Addr {
