@@ -142,8 +142,8 @@ pub use bertha_observe::observe;
 pub use bertha_core::{
     Addr, Base, BoxConnection, BoxStack, Buf, Carries, Chunk, Chunnel, ConnectContext, Connection, Datapath,
     Describe, Destination, Error, ErrorKind, Group, Headroom, Mismatch, Name, NumParticipantsAtMost,
-    Optimized, Pass, PeerIdentity, Policy, Resolver, Role, Runtime, Secured, Situation, WithReceipt, Wrap,
-    forward, guarantee, make_stack, optimize, select,
+    Optimized, OverAnyBase, Pass, PeerIdentity, Policy, Resolver, Role, Runtime, Secured, Situation,
+    WithReceipt, Wrap, forward, guarantee, make_stack, optimize, select,
 };
 #[doc(inline)]
 pub use bertha_core::{capability::Capability, identity::Identity};
@@ -153,9 +153,9 @@ pub use bertha_macros::{FacadeCapability as Capability, FacadeIdentity as Identi
 pub use bertha_negotiation::rendezvous::{MultiEndpoint, Rendezvous, RunsAmong};
 #[doc(inline)]
 pub use bertha_negotiation::{
-    Agreement, BoxedStack, Connect, ConnectEarly, Credentials, Early, EarlyCache, IdentityKey, Incoming,
-    Interruption, Listen, Negotiate, Negotiated, Overload, Pick, PublicKey, Received, Reconnecting, Runs,
-    Settings, SharedKey, Upgradable, ZeroRtt,
+    Agreement, BoxedStack, Connect, ConnectEarly, Credentials, Early, EarlyCache, Fallback, IdentityKey,
+    Incoming, Interruption, Listen, Negotiate, Negotiated, Overload, Pick, PublicKey, Received, Reconnecting,
+    Runs, Settings, SharedKey, Upgradable, ZeroRtt,
 };
 
 #[cfg(feature = "ccp")]

@@ -32,6 +32,7 @@
 extern crate self as bertha_core;
 
 mod addr;
+mod any_base;
 pub mod backoff;
 mod base;
 pub mod buf;
@@ -82,6 +83,7 @@ mod truth;
 mod wrap;
 
 pub use addr::Addr;
+pub use any_base::{AnyBase, AnyBaseConnection, AnyBaseListener, OverAnyBase};
 pub use base::{Base, Properties};
 pub use bertha_macros::{Capability, Identity, subst};
 pub use buf::{Buf, WithReceipt};

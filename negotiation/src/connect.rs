@@ -8,8 +8,8 @@ use crate::reached::{Attempt, reached};
 use crate::{Agreement, Early, EarlyCache, Negotiated, Reconnecting, Runs, Settings, span};
 use bertha_core::backoff::Backoff;
 use bertha_core::{
-    Base, BoxFuture, ConnectContext, Connection, Describe, Destination, Error, NotePlace, Picks, Resolver,
-    Role,
+    Base, BoxFuture, ConnectContext, Connection, Describe, Destination, Error, Node, NotePlace, Picks,
+    Resolver, Role,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -156,9 +156,31 @@ impl<'s, S: ?Sized, D, C> IntoFuture for Connect<'s, S, D, C> {
     }
 }
 
+impl<S: Describe + ?Sized, D, C> Connect<'_, S, D, C> {
+    /// Returns the description of its stack.
+    pub(crate) fn nodes(&self) -> Vec<Node> {
+        self.stack.nodes()
+    }
+
+    /// Returns its stack and its destination, as text.
+    pub(crate) fn explain(&self) -> String {
+        format!("[{}] to {}", self.stack.explain(), self.to)
+    }
+}
+
+impl<S: ?Sized, D, C> Connect<'_, S, D, C> {
+    pub(crate) fn datapath(&self) -> &D {
+        &self.datapath
+    }
+
+    pub(crate) fn settings_mut(&mut self) -> &mut Settings {
+        &mut self.settings
+    }
+}
+
 impl<S: Describe + ?Sized, D, C> fmt::Debug for Connect<'_, S, D, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Connect([{}] to {})", self.stack.explain(), self.to)
+        write!(f, "Connect({})", self.explain())
     }
 }
 

@@ -50,6 +50,16 @@ impl<C> Negotiated<C> {
         Self { _place: Some(place), ..self }
     }
 
+    /// Makes another connection of the one at the top of the stack.
+    pub(crate) fn map<To>(self, to: impl FnOnce(C) -> To) -> Negotiated<To> {
+        let Self { _entry, connection, current_agreement, session, dropped, _place } = self;
+        Negotiated { _entry, connection: to(connection), current_agreement, session, dropped, _place }
+    }
+
+    pub(crate) fn current_agreement(&self) -> &CurrentAgreement {
+        &self.current_agreement
+    }
+
     pub(crate) fn connection(&self) -> &C {
         &self.connection
     }

@@ -7,7 +7,7 @@
 //! * **Rooms.** Each uses only those before it: `wire`, the messages, specified in `WIRE.md`; `auth`,
 //!   credentials and proofs; `handshake`, the protocol without I/O; `link`, the connection below a stack;
 //!   `upgrade`, changing the stack; `happy_eyeballs`, the addresses of a name; `early`, 0-RTT; `reconnecting`;
-//!   `connect` and `listen`.
+//!   `connect` and `listen`; `fallback`, alternatives over several datapaths.
 //! * **Loss.** The client repeats its offer until it is answered; the server repeats its answer when the
 //!   offer is repeated. Data that overtakes the answer is kept.
 //! * **Refusal.** If no stack suits both ends, both get the same error, which names the Chunnel and the
@@ -47,6 +47,7 @@ mod connection;
 mod connections;
 mod deadline;
 mod early;
+mod fallback;
 mod handshake;
 mod happy_eyeballs;
 mod link;
@@ -73,6 +74,7 @@ pub use auth::{Credentials, IdentityKey, PublicKey, Session, SharedKey};
 pub use connect::{Connect, ConnectEarly};
 pub use connection::Negotiated;
 pub use early::{Early, EarlyCache, EarlyStatistics};
+pub use fallback::Fallback;
 pub use handshake::{Agreement, ZeroRtt};
 pub use link::{Link, LinkStatistics};
 pub use listen::{Incoming, IncomingStatistics, Listen, Overload};

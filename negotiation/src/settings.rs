@@ -5,7 +5,7 @@ use bertha_core::guarantee::{self, AtMostOnce, IntegrityChecked, Ordered, Reliab
 use std::time::Duration;
 
 /// The guarantees about the delivery of messages, which a change of stacks may lose by default.
-const DELIVERY: Set = Set::of::<((Reliable, Ordered), (AtMostOnce, IntegrityChecked))>();
+pub(crate) const DELIVERY: Set = Set::of::<((Reliable, Ordered), (AtMostOnce, IntegrityChecked))>();
 
 /// The memory that a connection is taken to need, in bytes.
 const CONNECTION: usize = 16 << 10;

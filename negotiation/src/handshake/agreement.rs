@@ -179,7 +179,8 @@ impl Agreement {
     }
 
     /// Returns what the Chunnels of this end have [noted](bertha_core::ConnectContext::note) about the connection while they were
-    /// built, the lowest Chunnel first: for example whether messages go through shared memory, and if not, why not.
+    /// built, the lowest Chunnel first: for example whether messages go through shared memory, and if not, why not. The alternatives
+    /// of a [`Fallback`](crate::Fallback) that lost follow.
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
@@ -202,12 +203,12 @@ impl CurrentAgreement {
         *self.0.lock() = Arc::new(agreement);
     }
 
-    /// Sets what the Chunnels of the first stack have noted.
+    /// Adds what has been noted about the first stack.
     pub(crate) fn note(&self, notes: Vec<Note>) {
         let mut agreement = self.0.lock();
         // A later stack, to which the connection may have changed already, has notes of its own.
         if !notes.is_empty() && agreement.round == 0 {
-            Arc::make_mut(&mut agreement).notes = notes;
+            Arc::make_mut(&mut agreement).notes.extend(notes);
         }
     }
 

@@ -1,54 +1,59 @@
-//! The order and times of attempts at several addresses, without I/O: RFC 8305 ("Happy Eyeballs"), sections 4 and 5.
+//! The order and times of attempts, without I/O: RFC 8305 ("Happy Eyeballs"), sections 4 and 5. An attempt is told from others by a
+//! label `L`: an address of a name, or an alternative of a [`Fallback`](crate::Fallback).
 
 use bertha_core::{Addr, Error, ErrorKind, MAX_ADDRESSES};
 use std::collections::VecDeque;
+use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 /// Time between the beginnings of two attempts, if the earlier attempt has not failed by then; recommended by
 /// section 5.
-const DELAY: Duration = Duration::from_millis(250);
+pub(crate) const DELAY: Duration = Duration::from_millis(250);
 
 /// Number of failures that an error lists.
 const TOLD: usize = 8;
 
-/// Attempts at the addresses of one name: the addresses that wait, and the failures of earlier attempts.
+/// Attempts of which the first successful one counts: those that wait, and the failures of earlier ones.
 #[derive(Debug)]
-pub(super) struct Attempts {
-    name: String,
-    waiting: VecDeque<Addr>,
+pub(crate) struct Attempts<L> {
+    /// What is attempted, for errors: an `address of` a name, say.
+    what: String,
+    waiting: VecDeque<L>,
+    delay: Duration,
     /// The time from which the next attempt may begin.
     next: Instant,
     under_way: usize,
-    failures: Vec<Failure>,
+    failures: Vec<(L, Error)>,
 }
 
-#[derive(Debug)]
-struct Failure {
-    addr: Addr,
-    error: Error,
+impl Attempts<Addr> {
+    /// Makes attempts at the `addresses` of `name`, in order of preference but with address families in turn, so that a family that
+    /// does not work costs one delay.
+    pub(super) fn at(name: &str, addresses: Vec<Addr>, now: Instant) -> Self {
+        Self::new(format!("address of `{name}`"), interleaved(addresses), DELAY, now)
+    }
 }
 
-impl Attempts {
-    /// Makes attempts at `addresses`, in order of preference but with address families in turn, so that a
-    /// family that does not work costs one delay. `name` is for errors alone.
-    pub(super) fn new(name: String, addresses: Vec<Addr>, now: Instant) -> Self {
-        Self { name, waiting: interleaved(addresses), next: now, under_way: 0, failures: Vec::new() }
+impl<L: Display> Attempts<L> {
+    /// Makes attempts in this order, each `delay` after the one before unless that has failed.
+    pub(crate) fn new(what: String, waiting: VecDeque<L>, delay: Duration, now: Instant) -> Self {
+        Self { what, waiting, delay, next: now, under_way: 0, failures: Vec::new() }
     }
 
-    /// Returns the number of addresses that wait.
+    /// Returns the number of attempts that wait.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Returns the address of an attempt that is to begin now.
-    pub(super) fn poll_begin(&mut self, now: Instant) -> Option<Addr> {
+    /// Returns the attempt that is to begin now.
+    pub(super) fn poll_begin(&mut self, now: Instant) -> Option<L> {
         if now < self.next {
             return None;
         }
-        let addr = self.waiting.pop_front()?;
+        let label = self.waiting.pop_front()?;
         self.under_way += 1;
-        self.next = now + DELAY;
-        Some(addr)
+        self.next = now + self.delay;
+        Some(label)
     }
 
     /// Returns the time of the next attempt.
@@ -57,15 +62,20 @@ impl Attempts {
     }
 
     /// Records that an attempt has failed: the next attempt begins at once.
-    pub(super) fn failed(&mut self, addr: Addr, error: Error, now: Instant) {
+    pub(super) fn failed(&mut self, label: L, error: Error, now: Instant) {
         self.under_way -= 1;
-        self.failures.push(Failure { addr, error });
+        self.failures.push((label, error));
         self.next = now;
+    }
+
+    /// Returns the attempts that have failed, in the order of their failures.
+    pub(crate) fn failures(&self) -> &[(L, Error)] {
+        &self.failures
     }
 
     /// Returns the error of attempts that have all failed.
     pub(super) fn into_error(self) -> Error {
-        let kind = self.failures.first().map_or(ErrorKind::Unreachable, |failure| failure.error.kind());
+        let kind = self.failures.first().map_or(ErrorKind::Unreachable, |(_, error)| error.kind());
         self.error(kind)
     }
 
@@ -77,13 +87,13 @@ impl Attempts {
     /// Returns the error of an end that answered, if any answered; else an error of kind `silent`.
     fn error(self, silent: ErrorKind) -> Error {
         let is_telling = |kind: &ErrorKind| !matches!(kind, ErrorKind::Unreachable | ErrorKind::TimedOut);
-        let mut kinds = self.failures.iter().map(|failure| failure.error.kind());
+        let mut kinds = self.failures.iter().map(|(_, error)| error.kind());
         let kind = kinds.find(is_telling).unwrap_or(silent);
-        let Self { name, waiting, under_way, failures, .. } = self;
-        let mut what = format!("no address of `{name}` could be connected to: ");
+        let Self { what, waiting, under_way, failures, .. } = self;
+        let mut what = format!("no {what} could be connected to: ");
         let told = failures.len().min(TOLD);
         let mut parts: Vec<_> =
-            failures[..told].iter().map(|Failure { addr, error }| format!("{addr}: {error}")).collect();
+            failures[..told].iter().map(|(label, error)| format!("{label}: {error}")).collect();
         for (number, state) in [
             (failures.len() - told, "more failed"),
             (under_way, "did not answer in time"),
@@ -142,8 +152,8 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn attempts(addresses: &[&str], now: Instant) -> Attempts {
-        Attempts::new("store:1".into(), addresses.iter().map(|text| addr(text)).collect(), now)
+    fn attempts(addresses: &[&str], now: Instant) -> Attempts<Addr> {
+        Attempts::at("store:1", addresses.iter().map(|text| addr(text)).collect(), now)
     }
 
     fn unreachable() -> Error {
@@ -209,7 +219,7 @@ mod tests {
     fn the_error_stays_short_with_many_addresses_and_none() {
         let start = Instant::now();
         let many: Vec<_> = (1..=99).map(|port| Addr::from(([10, 0, 0, 1], port))).collect();
-        let mut attempts = Attempts::new("store:1".into(), many, start);
+        let mut attempts = Attempts::at("store:1", many, start);
         assert_eq!(attempts.waiting(), MAX_ADDRESSES);
         for _ in 0..10 {
             let addr = attempts.poll_begin(start).unwrap();
@@ -222,7 +232,7 @@ mod tests {
             error.context().ends_with("2 more failed; 1 did not answer in time; 53 not tried"),
             "{error}"
         );
-        let none = Attempts::new("store:1".into(), Vec::new(), start).into_error();
+        let none = Attempts::at("store:1", Vec::new(), start).into_error();
         assert_eq!(none.kind(), ErrorKind::Unreachable);
         assert_eq!(none.context(), "no address of `store:1` could be connected to: it has none");
     }

@@ -3,9 +3,10 @@
 mod attempts;
 mod race;
 
-use attempts::Attempts;
+pub(crate) use attempts::{Attempts, DELAY};
 use bertha_core::{Addr, Datapath, Destination, Error, ErrorKind, Name, Resolver, Runtime};
 use futures_util::future::{Either, select};
+pub(crate) use race::{in_turn, race};
 use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
@@ -45,17 +46,17 @@ impl HappyEyeballs {
             Destination::Name(name) => name,
             other => return Err(invalid(&other)),
         };
-        let attempts = |addresses, now| Attempts::new(name.to_string(), addresses, now);
+        let attempts = |addresses, now| Attempts::at(&name.to_string(), addresses, now);
         let Some(runtime) = datapath.runtime() else {
             let resolver = self.resolver.as_ref().ok_or_else(|| unresolved(&name))?;
             let addresses = resolver.resolve(&name).await?;
-            return race::in_turn(attempts(addresses, Instant::now()), limit, attempt).await;
+            return Ok(in_turn(attempts(addresses, Instant::now()), limit, attempt).await?.0);
         };
         let deadline = runtime.now() + limit;
         let addresses = self.resolved(&name, &runtime, deadline).await?;
         tracing::debug!(target: "bertha::negotiation", %name, addresses = addresses.len(), "resolved");
         let attempts = attempts(addresses, runtime.now());
-        race::race(&runtime, attempts, deadline, |addr| attempt(addr, limit)).await
+        Ok(race(&runtime, attempts, deadline, |addr| attempt(addr, limit)).await?.0)
     }
 
     async fn resolved(

@@ -1,21 +1,23 @@
-//! Attempts at several addresses, of which the first successful attempt wins.
+//! Attempts of which the first successful one wins.
 
 use super::attempts::Attempts;
-use bertha_core::{Addr, Error, Runtime};
+use bertha_core::{Error, Runtime};
 use futures_util::future::{Either, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::fmt::Display;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
 /// Begins attempts when they are due, until an attempt succeeds, all have failed, or `deadline` has passed.
-/// Attempts under way are then dropped.
-pub(super) async fn race<T, F>(
+/// Attempts under way are then dropped. Returns the outcome of the attempt that succeeded, and the other attempts.
+pub(crate) async fn race<L, T, F>(
     runtime: &impl Runtime,
-    mut attempts: Attempts,
+    mut attempts: Attempts<L>,
     deadline: Instant,
-    attempt: impl Fn(Addr) -> F,
-) -> Result<T, Error>
+    attempt: impl Fn(L) -> F,
+) -> Result<(T, Attempts<L>), Error>
 where
+    L: Display + Clone,
     F: Future<Output = Result<T, Error>>,
 {
     let mut under_way = FuturesUnordered::new();
@@ -24,9 +26,9 @@ where
         if now >= deadline {
             return Err(attempts.into_timeout());
         }
-        while let Some(addr) = attempts.poll_begin(now) {
-            let connecting = attempt(addr.clone());
-            under_way.push(async move { (addr, connecting.await) });
+        while let Some(label) = attempts.poll_begin(now) {
+            let connecting = attempt(label.clone());
+            under_way.push(async move { (label, connecting.await) });
         }
         if under_way.is_empty() {
             return Err(attempts.into_error());
@@ -37,8 +39,8 @@ where
             Either::Right(_) => None,
         };
         match ended {
-            Some((_, Ok(connected))) => return Ok(connected),
-            Some((addr, Err(error))) => attempts.failed(addr, error, runtime.now()),
+            Some((_, Ok(connected))) => return Ok((connected, attempts)),
+            Some((label, Err(error))) => attempts.failed(label, error, runtime.now()),
             None => {}
         }
     }
@@ -46,21 +48,22 @@ where
 
 /// Makes one attempt after another, each with an equal share of the remaining `limit`, where no runtime is
 /// known that keeps time.
-pub(super) async fn in_turn<T, F>(
-    mut attempts: Attempts,
+pub(crate) async fn in_turn<L, T, F>(
+    mut attempts: Attempts<L>,
     limit: Duration,
-    attempt: impl Fn(Addr, Duration) -> F,
-) -> Result<T, Error>
+    attempt: impl Fn(L, Duration) -> F,
+) -> Result<(T, Attempts<L>), Error>
 where
+    L: Display + Clone,
     F: Future<Output = Result<T, Error>>,
 {
     let now = Instant::now();
     let share = limit / u32::try_from(attempts.waiting().max(1)).unwrap_or(u32::MAX);
     // The machine's clock stands still, and each failure lets the next attempt begin.
-    while let Some(addr) = attempts.poll_begin(now) {
-        match attempt(addr.clone(), share).await {
-            Ok(connected) => return Ok(connected),
-            Err(error) => attempts.failed(addr, error, now),
+    while let Some(label) = attempts.poll_begin(now) {
+        match attempt(label.clone(), share).await {
+            Ok(connected) => return Ok((connected, attempts)),
+            Err(error) => attempts.failed(label, error, now),
         }
     }
     Err(attempts.into_error())

@@ -36,6 +36,7 @@ mod early_scene;
 mod early_stuck;
 mod early_waiting;
 mod ending;
+mod fallback;
 mod floors;
 mod handshake_faults;
 mod impostors;

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd};
 struct Space([u8; 32]);
 
 /// The sender of a datagram. Datagrams of one address and two owners have two senders, so that a connection is never fed by another
-/// process than its own, whoever binds an address anew.
+/// process than its own, even if another process binds the address anew.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Sender {
     pub(super) address: SocketAddrUnix,

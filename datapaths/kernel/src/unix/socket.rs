@@ -139,11 +139,7 @@ impl ReceivingSocket for UnixSocket {
         refusal(error)
     }
 
-    fn receive(
-        &self,
-        request: Request,
-        deliver: impl FnMut(&Sender, usize, Buf),
-    ) -> io::Result<Received> {
+    fn receive(&self, request: Request, deliver: impl FnMut(&Sender, usize, Buf)) -> io::Result<Received> {
         match request.width {
             1 if !request.others_wait => self.receive_several::<1>(request, deliver),
             1 | 2 => self.receive_several::<2>(request, deliver),
