@@ -56,7 +56,7 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
         ),
         ("kernel UDP", Box::new(udp)),
         ("Unix sockets", Box::new(|setup| negotiated(Unix::new(), Unix::new(), socket.clone(), setup))),
-        ("memory", Box::new(in_memory)),
+        ("in one process, no network", Box::new(in_memory)),
     ];
     let mut report = Report::new("datapaths");
     for (in_flight, budget) in [(SATURATED, AT_SATURATION), (FEW, WITH_FEW)] {

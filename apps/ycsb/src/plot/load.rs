@@ -1,6 +1,7 @@
 //! Latency against offered load.
 
-use super::{GRID, PlotError, Scale, colour, font, linear, logarithmic, number, svg};
+use super::legend::legend;
+use super::{GRID, PlotError, Scale, colour, font, linear, logarithmic, marks, number, svg};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
@@ -34,7 +35,11 @@ pub fn latency_by_load(lines: &[Line], scale: Scale) -> Result<String, PlotError
     let latencies = || lines.iter().flat_map(|line| &line.points).flat_map(|point| [point.p50, point.p95]);
     svg(820, 480, |root| match scale {
         Scale::Linear => draw(root, lines, 0.0..linear(latencies())),
-        Scale::Logarithmic => draw(root, lines, logarithmic(latencies()).log_scale()),
+        Scale::Logarithmic => {
+            let range = logarithmic(latencies());
+            let marks = marks(&range);
+            draw(root, lines, range.log_scale().with_key_points(marks))
+        }
     })
 }
 
@@ -43,9 +48,11 @@ where
     Y: AsRangedCoord<Value = f64>,
     Y::CoordDescType: ValueFormatter<f64>,
 {
+    let labels: Vec<_> = lines.iter().map(|line| &*line.label).collect();
+    let root = root.titled("Latency by load: median solid, 95th percentile dashed", font(17))?;
+    let root = legend(&root, &labels)?;
     let loads = lines.iter().flat_map(|line| &line.points).map(|point| point.load);
-    let mut chart = ChartBuilder::on(root)
-        .caption("Latency by load: median solid, 95th percentile dashed", font(17))
+    let mut chart = ChartBuilder::on(&root)
         .margin(12)
         .x_label_area_size(48)
         .y_label_area_size(78)
@@ -71,24 +78,15 @@ where
         chart.draw_series(DashedLineSeries::new(p95.iter().copied(), 6, 5, colour.stroke_width(2)))?;
         chart.draw_series(p95.iter().map(|point| Circle::new(*point, 4, colour.stroke_width(2))))?;
         chart.draw_series(p50.iter().map(|point| Circle::new(*point, 4, colour.filled())))?;
-        chart
-            .draw_series(LineSeries::new(p50.iter().copied(), colour.stroke_width(2)))?
-            .label(&line.label)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], colour.stroke_width(2)));
+        chart.draw_series(LineSeries::new(p50.iter().copied(), colour.stroke_width(2)))?;
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
-        .background_style(WHITE)
-        .border_style(GRID)
-        .label_font(font(13))
-        .draw()?;
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plot::overlap::overlapping;
 
     fn line(label: &str) -> Line {
         let points = [1e4, 2e4, 3e4].map(|load| Point { load, p50: load / 100.0, p95: load / 30.0 });
@@ -101,6 +99,7 @@ mod tests {
             let drawn = latency_by_load(&[line("a <&> b"), line("c")], scale).unwrap();
             assert_eq!(drawn.matches("<circle").count(), 2 * 2 * 3);
             assert!(drawn.contains("a &lt;&amp;&gt; b") && !drawn.contains("NaN"), "{drawn}");
+            assert_eq!(overlapping(&drawn), Vec::<String>::new());
         }
     }
 

@@ -1,7 +1,10 @@
 //! Figures as SVG: latency against offered load, times as box plots, and values over time.
 
+mod legend;
 mod load;
 mod over_time;
+#[cfg(test)]
+mod overlap;
 mod spread;
 
 use plotters::coord::Shift;
@@ -45,6 +48,11 @@ fn font(size: u32) -> (&'static str, u32) {
     ("sans-serif", size)
 }
 
+/// Returns a width in pixels that holds a text of this size, with whichever font without serifs it is shown.
+fn width_of(text: &str, size: u32) -> i32 {
+    (0.6 * f64::from(size) * text.chars().count() as f64).ceil() as i32
+}
+
 /// Returns a drawing of this size, as text.
 fn svg(
     width: u32,
@@ -70,6 +78,14 @@ fn logarithmic(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
     if high > 0.0 { low * 0.8..high * 1.25 } else { 1.0..10.0 }
 }
 
+/// Returns the values that a logarithmic axis marks: 1, 2 and 5 of each decade, or the decades alone if there are more than three.
+fn marks(values: &std::ops::Range<f64>) -> Vec<f64> {
+    let decades = values.start.log10().floor() as i32..=values.end.log10().ceil() as i32;
+    let of_decade: &[f64] = if values.end / values.start > 1e3 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let all = decades.flat_map(|decade| of_decade.iter().map(move |part| part * 10_f64.powi(decade)));
+    all.filter(|value| values.contains(value)).collect()
+}
+
 /// Returns the end of a linear axis from zero, a little above these values.
 fn linear(values: impl Iterator<Item = f64>) -> f64 {
     let high = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
@@ -89,6 +105,12 @@ mod tests {
     #[test]
     fn numbers_are_short() {
         assert_eq!([0.0, 20.0, 2.5, 0.125].map(number), ["0", "20", "2.5", "0.125"]);
+    }
+
+    #[test]
+    fn an_axis_marks_a_few_round_values() {
+        assert_eq!(marks(&(4.0..60.0)), [5.0, 10.0, 20.0, 50.0]);
+        assert_eq!(marks(&(4.0..60_000.0)), [10.0, 100.0, 1000.0, 10_000.0]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Values over time, in panels below each other.
 
+use super::legend::legend;
 use super::{GRID, PlotError, colour, font, linear, number, svg};
 use plotters::prelude::*;
 
@@ -17,7 +18,7 @@ pub struct Panel<'a> {
 /// A line.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Name in the legend of the first panel.
+    /// Name in the legend, which has the names of the first panel.
     pub label: String,
     /// Seconds and values, in order.
     pub points: Vec<(f64, f64)>,
@@ -30,9 +31,9 @@ pub struct Series {
 pub fn over_time(title: &str, panels: &[Panel<'_>]) -> Result<String, PlotError> {
     svg(900, 640, |root| {
         let root = root.titled(title, font(17))?;
-        for (number_of_panel, (area, panel)) in
-            root.split_evenly((panels.len().max(1), 1)).iter().zip(panels).enumerate()
-        {
+        let labels = panels.first().map(|panel| panel.series.iter().map(|series| &*series.label).collect());
+        let root = legend(&root, &labels.unwrap_or_default())?;
+        for (area, panel) in root.split_evenly((panels.len().max(1), 1)).iter().zip(panels) {
             let points = || panel.series.iter().flat_map(|series| &series.points);
             let time = linear(points().map(|point| point.0));
             let value = linear(points().map(|point| point.1).chain(panel.mark));
@@ -58,18 +59,7 @@ pub fn over_time(title: &str, panels: &[Panel<'_>]) -> Result<String, PlotError>
             }
             for (number_of_series, series) in panel.series.iter().enumerate() {
                 let colour = colour(number_of_series);
-                chart
-                    .draw_series(LineSeries::new(series.points.iter().copied(), colour.stroke_width(1)))?
-                    .label(&series.label)
-                    .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], colour.stroke_width(2)));
-            }
-            if number_of_panel == 0 {
-                chart
-                    .configure_series_labels()
-                    .background_style(WHITE)
-                    .border_style(GRID)
-                    .label_font(font(13))
-                    .draw()?;
+                chart.draw_series(LineSeries::new(series.points.iter().copied(), colour.stroke_width(1)))?;
             }
         }
         Ok(())
@@ -79,6 +69,7 @@ pub fn over_time(title: &str, panels: &[Panel<'_>]) -> Result<String, PlotError>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plot::overlap::overlapping;
 
     #[test]
     fn each_series_has_a_line_and_the_first_panel_a_legend() {
@@ -90,5 +81,6 @@ mod tests {
         let drawn = over_time("t", &[panel("above", Some(3.0)), panel("below", None)]).unwrap();
         assert_eq!(drawn.matches("other").count(), 1, "{drawn}");
         assert!(drawn.contains("above") && drawn.contains("below") && !drawn.contains("NaN"));
+        assert_eq!(overlapping(&drawn), Vec::<String>::new());
     }
 }

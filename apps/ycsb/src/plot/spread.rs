@@ -1,7 +1,10 @@
-//! Times as box plots.
+//! Times as box plots, one below the other.
 
-use super::{GRID, PlotError, colour, font, logarithmic, number, svg};
+use super::{GRID, PlotError, colour, font, logarithmic, marks, svg, width_of};
+use plotters::coord::Shift;
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use std::ops::Range;
 
 /// The distribution of a kind of time, in microseconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,62 +26,129 @@ impl Spread {
     }
 }
 
-/// Half the width of a box, and of the ends of its whiskers, as a part of the distance between boxes.
-const BOX: f64 = 0.25;
-const END: f64 = 0.12;
+/// Width of the figure, its size of text, and the height of a row and of the space above and below the rows, in pixels.
+const WIDTH: u32 = 900;
+const SIZE: u32 = 13;
+const ROW: i32 = 26;
+const ABOVE: i32 = 44;
+const BELOW: i32 = 36;
 
-/// Draws a box for each distribution on a logarithmic axis, from the 25th to the 75th percentile with a line
-/// at the median, and whiskers to the 5th and the 95th.
+/// Half the height of a box, and of the ends of its whiskers.
+const BOX: i32 = 7;
+const END: i32 = 4;
+
+/// The space for the median at the right.
+const MEDIAN: i32 = 80;
+
+/// Draws a box for each distribution in a row of its own, from the 25th to the 75th percentile with a line at the median, and
+/// whiskers to the 5th and the 95th; its name stands at the left, and its median at the right. The axis is logarithmic.
 ///
 /// # Errors
 /// [`PlotError`] if the boxes can't be drawn.
 pub fn spreads(title: &str, spreads: &[Spread]) -> Result<String, PlotError> {
-    let times = logarithmic(spreads.iter().flat_map(|spread| spread.percentiles));
-    svg(900, 480, |root| {
-        let mut chart = ChartBuilder::on(root)
-            .caption(format!("{title}: 5th, 25th, 50th, 75th and 95th percentile"), font(17))
-            .margin(12)
-            .y_label_area_size(78)
-            .build_cartesian_2d(-0.5..spreads.len().max(1) as f64 - 0.5, times.clone().log_scale())?;
-        chart
-            .configure_mesh()
-            .disable_x_mesh()
-            .disable_x_axis()
-            .light_line_style(WHITE)
-            .bold_line_style(GRID)
-            .y_desc("Time (µs)")
-            .label_style(font(13))
-            .y_label_formatter(&|time| number(*time))
-            .draw()?;
-        for (series, spread) in spreads.iter().enumerate() {
-            let x = series as f64;
-            let style = colour(series).stroke_width(2);
-            let [p5, p25, p50, p75, p95] = spread.percentiles;
-            let across = |half: f64, y: f64| vec![(x - half, y), (x + half, y)];
-            let lines = [
-                vec![(x, p5), (x, p25)],
-                vec![(x, p75), (x, p95)],
-                across(END, p5),
-                across(END, p95),
-                across(BOX, p50),
-            ];
-            chart.draw_series(lines.into_iter().map(|line| PathElement::new(line, style)))?;
-            chart.draw_series([Rectangle::new([(x - BOX, p25), (x + BOX, p75)], style)])?;
-            let names = spread.name.split(", ").map(str::to_owned);
-            let texts = names.chain([format!("{} µs", number((p50 * 10.0).round() / 10.0))]);
-            for (line, text) in texts.enumerate() {
-                let at = chart.backend_coord(&(x, times.start));
-                let at = (at.0 - 3 * text.chars().count() as i32, at.1 - 52 + 16 * line as i32);
-                root.draw_text(&text, &font(12).into_font().color(&BLACK), at)?;
-            }
+    let names = spreads.iter().map(|spread| width_of(&spread.name, SIZE)).max().unwrap_or_default();
+    let rows = spreads.len() as i32;
+    let axis = Axis {
+        times: logarithmic(spreads.iter().flat_map(|spread| spread.percentiles)),
+        pixels: 24 + names..WIDTH as i32 - MEDIAN,
+        rows: ABOVE..ABOVE + rows * ROW,
+    };
+    svg(WIDTH, (ABOVE + rows * ROW + BELOW) as u32, |root| {
+        let title = format!("{title}: 5th, 25th, 50th, 75th and 95th percentile");
+        root.draw_text(&title, &centred(17), (WIDTH as i32 / 2, 12))?;
+        axis.draw(root)?;
+        for (row, spread) in spreads.iter().enumerate() {
+            axis.draw_spread(root, row, spread)?;
         }
         Ok(())
     })
 }
 
+/// Returns the style of text of this size around a place.
+fn centred(size: u32) -> TextStyle<'static> {
+    font(size).into_font().color(&BLACK).pos(Pos::new(HPos::Center, VPos::Top))
+}
+
+/// The axis of times, and the rows above it.
+struct Axis {
+    times: Range<f64>,
+    pixels: Range<i32>,
+    rows: Range<i32>,
+}
+
+impl Axis {
+    fn x(&self, time: f64) -> i32 {
+        let Self { times, pixels, .. } = self;
+        let part = (time / times.start).ln() / (times.end / times.start).ln();
+        pixels.start + (part * f64::from(pixels.end - pixels.start)) as i32
+    }
+
+    fn draw(&self, root: &DrawingArea<SVGBackend<'_>, Shift>) -> Result<(), PlotError> {
+        let Self { pixels, rows, .. } = self;
+        for time in marks(&self.times) {
+            let x = self.x(time);
+            root.draw(&PathElement::new([(x, rows.start), (x, rows.end)], GRID))?;
+            root.draw_text(&self::time(time), &centred(SIZE), (x, rows.end + 8))?;
+        }
+        root.draw(&PathElement::new([(pixels.start, rows.end), (pixels.end, rows.end)], BLACK))?;
+        root.draw_text(
+            "median",
+            &font(SIZE).into_font().color(&BLACK),
+            (pixels.end + 10, rows.start - SIZE as i32),
+        )?;
+        Ok(())
+    }
+
+    fn draw_spread(
+        &self,
+        root: &DrawingArea<SVGBackend<'_>, Shift>,
+        row: usize,
+        spread: &Spread,
+    ) -> Result<(), PlotError> {
+        let y = self.rows.start + row as i32 * ROW + ROW / 2;
+        let style = colour(row).stroke_width(2);
+        let [p5, p25, p50, p75, p95] = spread.percentiles.map(|time| self.x(time));
+        let across = |half: i32, x: i32| vec![(x, y - half), (x, y + half)];
+        let lines = [
+            vec![(p5, y), (p25, y)],
+            vec![(p75, y), (p95, y)],
+            across(END, p5),
+            across(END, p95),
+            across(BOX, p50),
+        ];
+        for line in lines {
+            root.draw(&PathElement::new(line, style))?;
+        }
+        root.draw(&Rectangle::new([(p25, y - BOX), (p75, y + BOX)], style))?;
+        let text = font(SIZE).into_font().color(&BLACK);
+        root.draw_text(&spread.name, &text, (12, y - SIZE as i32 / 2))?;
+        root.draw_text(&time(spread.percentiles[2]), &text, (self.pixels.end + 10, y - SIZE as i32 / 2))?;
+        Ok(())
+    }
+}
+
+/// Formats microseconds with three digits, in the unit that suits them.
+fn time(microseconds: f64) -> String {
+    let (value, unit) = match microseconds {
+        below if below < 1.0 => (below * 1e3, "ns"),
+        below if below < 1e3 => (below, "µs"),
+        below if below < 1e6 => (below / 1e3, "ms"),
+        seconds => (seconds / 1e6, "s"),
+    };
+    let decimals = match value {
+        below if below < 10.0 => 2,
+        below if below < 100.0 => 1,
+        _ => 0,
+    };
+    let text = format!("{value:.decimals$}");
+    let text = if decimals > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} {unit}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plot::overlap::overlapping;
 
     #[test]
     fn a_spread_is_its_percentiles() {
@@ -89,11 +159,30 @@ mod tests {
     }
 
     #[test]
-    fn each_has_a_box_and_its_name() {
+    fn each_has_a_box_its_name_and_its_median() {
         let two = ["one", "two, lines"].map(|name| Spread::of(name, &[3.0, 5.0, 40.0]).unwrap());
         let drawn = spreads("t", &two).unwrap();
-        assert!(drawn.contains("one") && drawn.contains("two") && drawn.contains("lines"), "{drawn}");
-        assert!(drawn.contains("5 µs") && !drawn.contains("NaN"));
+        assert!(drawn.contains("one") && drawn.contains("two, lines"), "{drawn}");
+        assert!(drawn.matches("5 µs").count() >= 2 && !drawn.contains("NaN"));
         assert!(spreads("t", &[]).unwrap().trim_end().ends_with("</svg>"));
+    }
+
+    #[test]
+    fn no_text_overlaps_another_however_many_there_are() {
+        for (count, factor) in [(1, 1.5), (2, 2.0), (18, 40.0), (40, 1e6)] {
+            let spread = |at: usize| {
+                let name = "resumed, with a shared key ".repeat(1 + at % 2);
+                let middle = 3.0 * f64::powf(factor, at as f64 / count as f64);
+                Spread::of(&name, &[middle * 0.9, middle, middle * 1.3]).unwrap()
+            };
+            let drawn = spreads("Time to connect", &(0..count).map(spread).collect::<Vec<_>>()).unwrap();
+            assert_eq!(overlapping(&drawn), Vec::<String>::new(), "{count}, {factor}");
+        }
+    }
+
+    #[test]
+    fn times_have_the_unit_that_suits_them() {
+        let times = [0.46, 5.0, 14.93, 558.2, 50_133.2, 1_340_334.0, 1e7].map(time);
+        assert_eq!(times, ["460 ns", "5 µs", "14.9 µs", "558 µs", "50.1 ms", "1.34 s", "10 s"]);
     }
 }
