@@ -5,6 +5,9 @@
 //! datapath of this build. On tokio each of them has a thread and a runtime of its own; over Caladan they are
 //! tasks of the only runtime that a process has.
 //!
+//! Each record belongs to the shard of its key, and a scan to all of them: the shard that receives a
+//! [`Body::Scan`] asks the other shards of its process, and merges their parts.
+//!
 //! Clients that are not Bertha reach the same records by the protocol of Redis, in [`resp`].
 //!
 //! # Stacks
@@ -42,6 +45,7 @@
 
 mod contiguous;
 mod key;
+mod page;
 mod protocol;
 pub mod resp;
 pub mod server;
@@ -52,7 +56,8 @@ mod store;
 pub mod zone;
 
 pub use key::Key;
-pub use protocol::{Body, MAX_KEY, MAX_VALUE, Message, Reason};
+pub use page::{Page, Record};
+pub use protocol::{Body, MAX_KEY, MAX_SCAN, MAX_VALUE, Message, Reason};
 pub use server::{Options, Server, Shards};
 pub use sharding::{KEY_PREFIX, Sharding, shard_addrs, shard_map};
 pub use store::{Capacity, Lifetime, Store};

@@ -4,7 +4,9 @@ mod figures;
 mod handler;
 mod listening;
 mod router;
+mod scans;
 mod shard;
+mod siblings;
 mod starting;
 mod thread;
 
@@ -17,6 +19,8 @@ use bertha_program::tls::Encryption;
 
 use crate::resp::{self, RespAddr, Routes};
 use crate::{Capacity, Sharding, shard_addrs, shard_map};
+use shard::Inlets;
+use siblings::{SiblingEnd, Siblings};
 use starting::{RespEnds, ShardSettings, start_shard};
 use thread::Thread;
 
@@ -119,16 +123,23 @@ impl Server {
             Shards::Remote(shards) => shards.clone(),
             Shards::Local(count) => {
                 let mut queues = queues.into_iter();
+                let mut siblings = Siblings::among(*count)?.into_iter();
                 let mut advertised = Vec::new();
                 for (number, addr) in options.local_addrs(*count)?.into_iter().enumerate() {
                     let with_resp = resp.as_mut().and_then(|ends| ends.next(threads.first()));
-                    let shard = Shard::new(options.capacity);
+                    let (shard, questions) = match siblings.next() {
+                        Some(SiblingEnd { siblings, questions }) if *count > 1 => {
+                            (Shard::among(siblings, options.capacity), Some(questions))
+                        }
+                        _ => (Shard::new(options.capacity), None),
+                    };
+                    let inlets = Inlets { queue: queues.next(), questions };
                     figures.stores.push(shard.store().clone());
                     let settings = ShardSettings {
                         addr,
                         shard,
                         encryption: options.encryption.clone(),
-                        queue: queues.next(),
+                        inlets,
                         with_resp,
                     };
                     let shard = start_shard(number, settings, &stopper)?;
@@ -157,9 +168,9 @@ impl Server {
         encryption: Option<Encryption>,
     ) -> Result<Self, Error> {
         let stopper = Stopper::new();
-        let shard = Shard::new(capacity);
+        let shard = Shard::alone_in_process(capacity);
         let figures = Figures { stores: vec![shard.store().clone()], resp: None };
-        let settings = ShardSettings { addr, shard, encryption, queue: None, with_resp: None };
+        let settings = ShardSettings { addr, shard, encryption, inlets: Inlets::default(), with_resp: None };
         let shard = start_shard(0, settings, &stopper)?;
         let addr = shard.addrs().bertha;
         let map = shard_map([addr.into()])?;
