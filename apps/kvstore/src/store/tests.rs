@@ -141,6 +141,7 @@ proptest! {
             let reply = store.handle(Message { key: key.as_str().into(), id, body });
             prop_assert_eq!(reply, Message { key: key.into(), id, body: want });
             prop_assert_eq!(store.len(), model.len());
+            prop_assert_eq!(store.order.len(), model.len());
             prop_assert_eq!(store.bytes(), model.iter().map(|(k, v)| k.len() + v.len()).sum::<usize>());
         }
     }
@@ -185,6 +186,7 @@ fn of_many_records_that_expire_at_once_none_is_seen_and_all_are_removed_in_time(
         store.advance(Duration::from_secs(1));
     }
     assert_eq!((store.len(), store.bytes(), store.has_expiring()), (0, 0, false));
+    assert!(store.order.is_empty());
 }
 
 #[test]
