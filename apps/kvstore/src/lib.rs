@@ -14,13 +14,13 @@
 //!
 //! A client connects to the router with `ClientShard` or `ServerShard`, or a `select!` of both, over
 //! [`shard_map`]; a shard is a separate store to a client that connects to it without these Chunnels. Below
-//! are `Serialize`, and `Checksum` or `Tls`: a damaged message is lost, and never becomes a wrong value.
+//! are [`Messages`], and `Checksum` or `Tls`: a damaged message is lost, and never becomes a wrong value.
 //!
 //! ```
 //! use bertha::Error;
-//! use bertha::chunnels::{Checksum, ClientShard, Serialize, ServerShard};
+//! use bertha::chunnels::{Checksum, ClientShard, ServerShard};
 //! use bertha::prelude::*;
-//! use bertha_kvstore::{Message, Options, Server, Shards};
+//! use bertha_kvstore::{Message, Messages, Options, Server, Shards};
 //!
 //! let server = Server::start(Options { shards: Shards::Local(2), ..Options::default() })?;
 //!
@@ -28,7 +28,7 @@
 //! bertha::run(async move {
 //!     let stack = make_stack!(
 //!         select!(ClientShard::new(map.clone()), ServerShard::new(map)),
-//!         Serialize::<Message>::new(),
+//!         Messages::new(),
 //!         Checksum::new(),
 //!     );
 //!     let store = stack.connect(bertha::datapath(), addr).await?;
@@ -57,7 +57,7 @@ pub mod zone;
 
 pub use key::Key;
 pub use page::{Page, Record};
-pub use protocol::{Body, MAX_KEY, MAX_SCAN, MAX_VALUE, Message, Reason};
-pub use server::{Options, Server, Shards};
+pub use protocol::{Body, MAX_KEY, MAX_SCAN, MAX_VALUE, Message, Messages, Reason};
+pub use server::{Options, Routing, Server, Shards};
 pub use sharding::{KEY_PREFIX, Sharding, shard_addrs, shard_map};
 pub use store::{Capacity, Lifetime, Store};

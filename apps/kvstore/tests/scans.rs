@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used)]
 
 use bertha::Negotiated;
-use bertha::chunnels::{Checksum, ClientShard, Serialize, ServerShard};
+use bertha::chunnels::{Checksum, ClientShard, ServerShard};
 use bertha::prelude::*;
-use bertha_kvstore::{Body, Capacity, MAX_SCAN, Message, Options, Reason, Server, Sharding, Shards};
+use bertha_kvstore::{
+    Body, Capacity, MAX_SCAN, Message, Messages, Options, Reason, Server, Sharding, Shards,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -89,7 +91,7 @@ where
 
 macro_rules! stack {
     ($routing:expr) => {
-        make_stack!($routing, Serialize::<Message>::new(), Checksum::new())
+        make_stack!($routing, Messages::new(), Checksum::new())
     };
 }
 

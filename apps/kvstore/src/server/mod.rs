@@ -28,7 +28,7 @@ pub use crate::stop::{Stop, Stopper};
 pub use figures::Figures;
 pub use handler::Handler;
 pub use listening::Listening;
-pub use router::Router;
+pub use router::{Router, Routing};
 pub use shard::Shard;
 
 /// Number of requests of a shard, and of replies of a client, that may wait between the router and a shard.
@@ -47,6 +47,8 @@ pub struct Options {
     pub shards: Shards,
     /// The side that may route.
     pub sharding: Sharding,
+    /// The way in which the router finds the shard of a request, if the shards are elsewhere.
+    pub routing: Routing,
     /// Capacity of each local shard.
     pub capacity: Capacity,
     /// TLS with clients, and if they have to use it; `None` means no TLS.
@@ -75,6 +77,7 @@ impl Default for Options {
             advertise: None,
             shards: Shards::Local(1),
             sharding: Sharding::Either,
+            routing: Routing::default(),
             capacity: Capacity::default(),
             encryption: None,
             resp: Vec::new(),
@@ -150,8 +153,15 @@ impl Server {
             }
         };
         let map = shard_map(shards)?;
-        let router =
-            router::start(options.addr, options.encryption, options.sharding, &map, local, &stopper)?;
+        let router = router::start(
+            options.addr,
+            options.encryption,
+            options.sharding,
+            options.routing,
+            &map,
+            local,
+            &stopper,
+        )?;
         let addr = router.addrs().bertha;
         let resp = threads.first().map(|shard| shard.addrs().resp.clone()).unwrap_or_default();
         threads.push(router);

@@ -3,9 +3,9 @@
 use super::shard::{self, Inlets, ShardListeners, WithResp};
 use super::thread::{self, Addrs, Opened, Thread};
 use super::{Listening, Shard, Stopper, listening};
-use crate::Message;
+use crate::Messages;
 use crate::resp::{self, Fronts, RespAddr, Sharing};
-use bertha::chunnels::{Checksum, Serialize};
+use bertha::chunnels::Checksum;
 use bertha::prelude::*;
 use bertha::{Error, Settings};
 use bertha_program::tls::Encryption;
@@ -41,7 +41,7 @@ pub(super) fn start_shard(
     let ShardSettings { addr, shard, encryption, inlets, with_resp } = settings;
     let name = format!("shard {number}");
     let stop = stopper.subscribe();
-    let messages = Serialize::<Message>::new();
+    let messages = Messages::new();
     match encryption {
         None => thread::start(
             name,
