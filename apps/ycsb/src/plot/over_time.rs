@@ -1,4 +1,4 @@
-//! Values over time, in panels below each other.
+//! Values over time or load, in panels below each other.
 
 use super::{GRID, PlotError, colour, font, linear, number, svg};
 use plotters::prelude::*;
@@ -19,7 +19,7 @@ pub struct Panel<'a> {
 pub struct Series {
     /// Name in the legend of the first panel.
     pub label: String,
-    /// Seconds and values, in order.
+    /// Seconds or loads, and values, in order.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -28,6 +28,18 @@ pub struct Series {
 /// # Errors
 /// [`PlotError`] if they can't be drawn.
 pub fn over_time(title: &str, panels: &[Panel<'_>]) -> Result<String, PlotError> {
+    over("Time (s)", title, panels)
+}
+
+/// Draws the panels over a common axis of offered loads in thousand operations per second.
+///
+/// # Errors
+/// [`PlotError`] if they can't be drawn.
+pub fn over_load(title: &str, panels: &[Panel<'_>]) -> Result<String, PlotError> {
+    over("Load (thousand operations/s)", title, panels)
+}
+
+fn over(axis: &str, title: &str, panels: &[Panel<'_>]) -> Result<String, PlotError> {
     svg(900, 640, |root| {
         let root = root.titled(title, font(17))?;
         for (number_of_panel, (area, panel)) in
@@ -46,7 +58,7 @@ pub fn over_time(title: &str, panels: &[Panel<'_>]) -> Result<String, PlotError>
                 .disable_x_mesh()
                 .light_line_style(WHITE)
                 .bold_line_style(GRID)
-                .x_desc("Time (s)")
+                .x_desc(axis)
                 .y_desc(panel.name)
                 .label_style(font(13))
                 .x_label_formatter(&|time| number(*time))
@@ -90,5 +102,8 @@ mod tests {
         let drawn = over_time("t", &[panel("above", Some(3.0)), panel("below", None)]).unwrap();
         assert_eq!(drawn.matches("other").count(), 1, "{drawn}");
         assert!(drawn.contains("above") && drawn.contains("below") && !drawn.contains("NaN"));
+        assert!(drawn.contains("Time (s)") && !drawn.contains("Load"));
+        let by_load = over_load("t", &[panel("above", None)]).unwrap();
+        assert!(by_load.contains("Load (thousand") && !by_load.contains("Time"), "{by_load}");
     }
 }
