@@ -3,7 +3,7 @@
 use bertha::{Addr, Error};
 use bertha_kvstore::resp::{Password, RespAddr, Settings};
 use bertha_kvstore::server::Figures;
-use bertha_kvstore::{Capacity, Options, Server, Sharding, Shards, zone};
+use bertha_kvstore::{Capacity, Options, Routing, Server, Sharding, Shards, zone};
 use bertha_program::tls::ServerOptions;
 use bertha_program::values::seconds;
 use bertha_program::{Termination, Watched, Watching, exposure, say};
@@ -47,6 +47,9 @@ struct Serve {
     /// The side that may route requests to shards.
     #[arg(long, value_enum, default_value_t)]
     sharding: Sharding,
+    /// The way in which the router finds the shard of a request, if the shards are elsewhere.
+    #[arg(long, value_enum, default_value_t, requires = "remote_shard", conflicts_with = "shards")]
+    routing: Routing,
     /// Serves clients of Redis, too, at this address, without encryption: 127.0.0.1:6379,
     /// unix:/run/store.sock or dpdk:10.0.0.1:6379; may be repeated.
     ///
@@ -174,6 +177,7 @@ impl Serve {
             advertise: self.advertise,
             shards,
             sharding: self.sharding,
+            routing: self.routing,
             capacity: self.capacity.get(),
             encryption: self.encryption.encryption()?,
             resp: self.resp,

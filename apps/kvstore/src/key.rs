@@ -6,6 +6,10 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::contiguous;
+
 /// Length of the longest key that lies in the [`Key`] itself. YCSB's keys have up to 23 bytes.
 const SHORT: usize = 30;
 
@@ -126,6 +130,18 @@ impl Hash for Key {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
         (**self).hash(state);
+    }
+}
+
+impl Serialize for Key {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        contiguous::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        contiguous::deserialize(deserializer)
     }
 }
 

@@ -5,19 +5,22 @@
 //! datapath of this build. On tokio each of them has a thread and a runtime of its own; over Caladan they are
 //! tasks of the only runtime that a process has.
 //!
+//! Each record belongs to the shard of its key, and a scan to all of them: the shard that receives a
+//! [`Body::Scan`] asks the other shards of its process, and merges their parts.
+//!
 //! Clients that are not Bertha reach the same records by the protocol of Redis, in [`resp`].
 //!
 //! # Stacks
 //!
 //! A client connects to the router with `ClientShard` or `ServerShard`, or a `select!` of both, over
 //! [`shard_map`]; a shard is a separate store to a client that connects to it without these Chunnels. Below
-//! are `Serialize`, and `Checksum` or `Tls`: a damaged message is lost, and never becomes a wrong value.
+//! are [`Messages`], and `Checksum` or `Tls`: a damaged message is lost, and never becomes a wrong value.
 //!
 //! ```
 //! use bertha::Error;
-//! use bertha::chunnels::{Checksum, ClientShard, Serialize, ServerShard};
+//! use bertha::chunnels::{Checksum, ClientShard, ServerShard};
 //! use bertha::prelude::*;
-//! use bertha_kvstore::{Message, Options, Server, Shards};
+//! use bertha_kvstore::{Message, Messages, Options, Server, Shards};
 //!
 //! let server = Server::start(Options { shards: Shards::Local(2), ..Options::default() })?;
 //!
@@ -25,7 +28,7 @@
 //! bertha::run(async move {
 //!     let stack = make_stack!(
 //!         select!(ClientShard::new(map.clone()), ServerShard::new(map)),
-//!         Serialize::<Message>::new(),
+//!         Messages::new(),
 //!         Checksum::new(),
 //!     );
 //!     let store = stack.connect(bertha::datapath(), addr).await?;
@@ -42,6 +45,7 @@
 
 mod contiguous;
 mod key;
+mod page;
 mod protocol;
 pub mod resp;
 pub mod server;
@@ -52,7 +56,8 @@ mod store;
 pub mod zone;
 
 pub use key::Key;
-pub use protocol::{Body, MAX_KEY, MAX_VALUE, Message, Reason};
-pub use server::{Options, Server, Shards};
+pub use page::{Page, Record};
+pub use protocol::{Body, MAX_KEY, MAX_SCAN, MAX_VALUE, Message, Messages, Reason};
+pub use server::{Options, Routing, Server, Shards};
 pub use sharding::{KEY_PREFIX, Sharding, shard_addrs, shard_map};
 pub use store::{Capacity, Lifetime, Store};

@@ -3,9 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use bertha::chunnels::shard::KeyAt;
+use bertha::chunnels::{Postcard, Serialize as Serialization};
 use serde::{Deserialize, Serialize};
 
-use crate::Key;
+use crate::{Key, Page};
 
 /// Length of the longest key in bytes.
 ///
@@ -13,8 +15,19 @@ use crate::Key;
 /// integers, so the key itself always begins at the same offset of a serialised message.
 pub const MAX_KEY: usize = 127;
 
+/// The serialisation of messages, in the format of Postcard: a key's bytes begin behind the single byte of their
+/// length, where a router finds them without decoding the message. Messages with longer keys than [`MAX_KEY`]
+/// are not sent.
+pub type Messages = Serialization<Message, KeyAt<1, Postcard>>;
+
 /// Length of the longest value in bytes: the room in a UDP datagram next to the longest key and the headers.
 pub const MAX_VALUE: usize = 60 * 1024;
+
+/// Maximum number of records that a single scan asks for.
+pub const MAX_SCAN: usize = 1000;
+
+/// [`MAX_SCAN`] as the number in a message.
+const LONGEST_SCAN: u32 = MAX_SCAN as u32;
 
 /// A request or a reply.
 ///
@@ -22,9 +35,8 @@ pub const MAX_VALUE: usize = 60 * 1024;
 /// client repeats a request without a reply, with its `id`, and ignores a second reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Key of the record, at most [`MAX_KEY`] bytes. The key comes first in the serialised form, where a
+    /// Key of the record, or of the start of a scan, at most [`MAX_KEY`] bytes. The key comes first in the serialised form, where a
     /// router finds it without decoding the rest.
-    #[serde(with = "crate::contiguous")]
     pub key: Key,
     /// Number of the request, chosen by the client and repeated in the reply.
     pub id: u64,
@@ -32,7 +44,8 @@ pub struct Message {
     pub body: Body,
 }
 
-/// The two halves of the protocol: the first four are requests, the others replies.
+/// The two halves of the protocol: [`Get`](Self::Get), [`Put`](Self::Put), [`Update`](Self::Update),
+/// [`Delete`](Self::Delete) and [`Scan`](Self::Scan) are requests, the others replies.
 ///
 /// Bytes are shared: a clone copies none, and the reply to a get refers to the bytes in the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +73,24 @@ pub enum Body {
     Stored,
     /// The request was refused, and nothing has changed.
     Failed(Reason),
+    /// Asks for records from the key on, in the order of the bytes of their keys, and of all shards:
+    /// [`Body::Records`]. Any shard answers for the whole store, so that clients need not know the shards.
+    ///
+    /// A page can be shorter than `count` although more records follow: a client goes on at
+    /// [`Page::next`](crate::Page::next) until it has enough. A record that is in the store during the whole
+    /// scan is in its pages; a record that comes or goes meanwhile may be.
+    ///
+    /// The reply is [`Reason::ValueTooLong`] if the record of the key itself has a value that fits no message.
+    /// A page ends before such a record.
+    Scan {
+        /// Number of records, from 1 to [`MAX_SCAN`].
+        count: u32,
+        /// Maximum number of bytes of the reply. A reply with a single record may be longer, and no reply is
+        /// longer than a datagram of UDP.
+        room: u32,
+    },
+    /// The records of a scan.
+    Records(Box<Page>),
 }
 
 /// The reason why a request was refused.
@@ -77,6 +108,10 @@ pub enum Reason {
     TooManyBytes,
     /// Only a store sends such a body.
     NotARequest,
+    /// The scan asks for no record, or for more than [`MAX_SCAN`].
+    ScanOutOfRange,
+    /// The shard runs in a process of its own, and can't ask the other shards for their part of a scan.
+    PartOfStore,
 }
 
 impl Message {
@@ -100,6 +135,11 @@ impl Message {
         Self { key: key.into(), id, body: Body::Delete }
     }
 
+    /// Asks for `count` records from `key` on, with as many in each reply as a datagram of UDP holds.
+    pub fn scan(id: u64, key: impl Into<Key>, count: u32) -> Self {
+        Self { key: key.into(), id, body: Body::Scan { count, room: u32::MAX } }
+    }
+
     /// Turns a request into its reply, keeping `key` and `id`.
     pub fn reply(self, body: Body) -> Self {
         Self { body, ..self }
@@ -107,13 +147,13 @@ impl Message {
 
     /// Returns true if the message is a request.
     pub fn is_request(&self) -> bool {
-        matches!(self.body, Body::Get | Body::Put(_) | Body::Update { .. } | Body::Delete)
+        matches!(self.body, Body::Get | Body::Put(_) | Body::Update { .. } | Body::Delete | Body::Scan { .. })
     }
 
-    /// Checks the message against [`MAX_KEY`] and [`MAX_VALUE`].
+    /// Checks the message against [`MAX_KEY`], [`MAX_VALUE`] and [`MAX_SCAN`].
     ///
     /// # Errors
-    /// [`Reason::KeyTooLong`] or [`Reason::ValueTooLong`]. A store refuses such a request, so a client should
+    /// [`Reason::KeyTooLong`], [`Reason::ValueTooLong`] or [`Reason::ScanOutOfRange`]. A store refuses such a request, so a client should
     /// check before it sends.
     pub fn check(&self) -> Result<(), Reason> {
         if self.key.len() > MAX_KEY {
@@ -121,9 +161,22 @@ impl Message {
         }
         let length = match &self.body {
             Body::Put(bytes) | Body::Update { bytes, .. } | Body::Found(bytes) => bytes.len(),
-            Body::Get | Body::Delete | Body::Missing | Body::Stored | Body::Failed(_) => 0,
+            Body::Scan { count: 1..=LONGEST_SCAN, .. } => 0,
+            Body::Scan { .. } => return Err(Reason::ScanOutOfRange),
+            Body::Get | Body::Delete | Body::Missing | Body::Stored | Body::Failed(_) | Body::Records(_) => 0,
         };
         if length > MAX_VALUE { Err(Reason::ValueTooLong) } else { Ok(()) }
+    }
+}
+
+impl Body {
+    /// Returns the reply to a scan from `from` on.
+    pub(crate) fn page(page: Page, from: &Key) -> Self {
+        // A page without any progress ends before a value that fits no message.
+        if page.records.is_empty() && page.next.as_ref() == Some(from) {
+            return Self::Failed(Reason::ValueTooLong);
+        }
+        Self::Records(Box::new(page))
     }
 }
 
@@ -136,6 +189,10 @@ impl fmt::Display for Reason {
             Self::TooManyRecords => f.write_str("the shard holds as many records as it may"),
             Self::TooManyBytes => f.write_str("the shard holds as many bytes as it may"),
             Self::NotARequest => f.write_str("a store answers requests, and this is a reply"),
+            Self::ScanOutOfRange => write!(f, "a scan asks for 1 to {MAX_SCAN} records"),
+            Self::PartOfStore => {
+                f.write_str("the shard runs in a process of its own, and has only a part of the records")
+            }
         }
     }
 }
@@ -147,6 +204,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::Record;
 
     fn body() -> impl Strategy<Value = Body> {
         let bytes = || proptest::collection::vec(any::<u8>(), 0..300).prop_map(Arc::from);
@@ -159,7 +217,17 @@ mod tests {
             Just(Body::Missing),
             Just(Body::Stored),
             Just(Body::Failed(Reason::OutOfRange)),
+            (any::<u32>(), any::<u32>()).prop_map(|(count, room)| Body::Scan { count, room }),
+            page().prop_map(|page| Body::Records(Box::new(page))),
         ]
+    }
+
+    fn page() -> impl Strategy<Value = Page> {
+        let bytes = || proptest::collection::vec(any::<u8>(), 0..40);
+        let record = (bytes(), bytes())
+            .prop_map(|(key, value)| Record { key: key.as_slice().into(), value: value.into() });
+        (proptest::collection::vec(record, 0..20), proptest::option::of(bytes()))
+            .prop_map(|(records, next)| Page { records, next: next.map(|key| key.as_slice().into()) })
     }
 
     proptest! {
@@ -186,5 +254,11 @@ mod tests {
         assert_eq!(Message::get(1, "k".repeat(MAX_KEY + 1)).check(), Err(Reason::KeyTooLong));
         assert_eq!(Message::put(1, "k", vec![0; MAX_VALUE + 1]).check(), Err(Reason::ValueTooLong));
         assert_eq!(Message::update(1, "k", 0, vec![0; MAX_VALUE + 1]).check(), Err(Reason::ValueTooLong));
+        for (count, checked) in [(0, Err(Reason::ScanOutOfRange)), (1, Ok(())), (LONGEST_SCAN, Ok(()))] {
+            assert_eq!(Message::scan(1, "k", count).check(), checked);
+        }
+        for hostile in [LONGEST_SCAN + 1, u32::MAX] {
+            assert_eq!(Message::scan(1, "k", hostile).check(), Err(Reason::ScanOutOfRange));
+        }
     }
 }

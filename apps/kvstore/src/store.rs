@@ -1,6 +1,7 @@
 //! The records of a shard.
 
 mod expiry;
+mod order;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use ahash::RandomState;
 
+use crate::page::PageLimits;
 use crate::{Body, Key, MAX_KEY, MAX_VALUE, Message, Reason};
 
 pub use expiry::Lifetime;
@@ -42,7 +44,9 @@ impl Default for Capacity {
 /// [lifetimes](Lifetime).
 #[derive(Debug)]
 pub struct Store {
-    records: HashMap<Key, Record, RandomState>,
+    records: HashMap<Key, Entry, RandomState>,
+    /// The keys of all records, for scans. Only a key that comes or goes changes them.
+    order: BTreeSet<Key>,
     bytes: usize,
     capacity: Capacity,
     /// The time, from an origin that the owner chose.
@@ -52,7 +56,7 @@ pub struct Store {
 }
 
 #[derive(Debug)]
-struct Record {
+struct Entry {
     value: Arc<[u8]>,
     /// Time of the record's expiry; [`expiry::NEVER`] unless it is among `expiring`.
     until: Duration,
@@ -62,8 +66,8 @@ impl Store {
     /// Creates an empty store. Memory is allocated as records arrive.
     pub fn new(capacity: Capacity) -> Self {
         let records = HashMap::default();
-        let expiring = BTreeSet::new();
-        Self { records, bytes: 0, capacity, now: Duration::ZERO, expiring }
+        let (order, expiring) = (BTreeSet::new(), BTreeSet::new());
+        Self { records, order, bytes: 0, capacity, now: Duration::ZERO, expiring }
     }
 
     /// Returns the number of records, including expired records that were not removed yet.
@@ -81,7 +85,7 @@ impl Store {
         self.bytes
     }
 
-    /// Carries out a request and returns its reply.
+    /// Carries out a request and returns its reply. A scan returns records of this store alone.
     ///
     /// The key moves into the reply, the value of a put moves into the map, and the reply to a get shares the
     /// value with it. The only copies are the part of an update, the key of a new record, and a value that is
@@ -107,7 +111,10 @@ impl Store {
             Body::Update { offset, bytes } => self.update(&message.key, offset, &bytes),
             Body::Delete if self.remove(&message.key) => Body::Stored,
             Body::Delete => Body::Missing,
-            Body::Found(_) | Body::Missing | Body::Stored | Body::Failed(_) => {
+            Body::Scan { count, room } => {
+                Body::page(self.page(&message.key, PageLimits::new(count, room)), &message.key)
+            }
+            Body::Found(_) | Body::Missing | Body::Stored | Body::Failed(_) | Body::Records(_) => {
                 Body::Failed(Reason::NotARequest)
             }
         };
@@ -152,7 +159,8 @@ impl Store {
             return Err(Reason::TooManyBytes);
         }
         self.bytes = bytes;
-        self.records.insert(key.clone(), Record { value, until });
+        self.order.insert(key.clone());
+        self.records.insert(key.clone(), Entry { value, until });
         self.reschedule(key, expiry::NEVER, until);
         Ok(())
     }
@@ -160,13 +168,14 @@ impl Store {
     /// Removes a record. Returns true if there was such a record.
     pub fn remove(&mut self, key: &Key) -> bool {
         let Some(record) = self.records.remove(key) else { return false };
+        self.order.remove(key);
         self.bytes -= key.len() + record.value.len();
         self.reschedule(key, record.until, expiry::NEVER);
         record.until > self.now
     }
 
     /// Returns the record, unless it has expired.
-    fn live(&self, key: &[u8]) -> Option<&Record> {
+    fn live(&self, key: &[u8]) -> Option<&Entry> {
         self.records.get(key).filter(|record| record.until > self.now)
     }
 

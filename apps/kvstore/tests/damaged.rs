@@ -4,9 +4,9 @@
 #![allow(clippy::unwrap_used)]
 
 use bertha::Addr;
-use bertha::chunnels::{Checksum, ClientShard, Serialize, ServerShard, ShardMap};
+use bertha::chunnels::{Checksum, ClientShard, ServerShard, ShardMap};
 use bertha::prelude::*;
-use bertha_kvstore::{Body, Capacity, Message, Options, Server, Shards};
+use bertha_kvstore::{Body, Capacity, Message, Messages, Options, Server, Shards};
 use bertha_tests::DamagingProxy;
 use std::time::Duration;
 
@@ -68,10 +68,10 @@ where
 
 #[tokio::test]
 async fn a_damaged_datagram_is_no_wrong_value_to_a_client_that_routes() {
-    run(|map| make_stack!(ClientShard::new(map), Serialize::<Message>::new(), Checksum::new()), 1).await;
+    run(|map| make_stack!(ClientShard::new(map), Messages::new(), Checksum::new()), 1).await;
 }
 
 #[tokio::test]
 async fn a_damaged_datagram_is_no_wrong_value_behind_a_router() {
-    run(|map| make_stack!(ServerShard::new(map), Serialize::<Message>::new(), Checksum::new()), 2).await;
+    run(|map| make_stack!(ServerShard::new(map), Messages::new(), Checksum::new()), 2).await;
 }

@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-use bertha::chunnels::{Checksum, ClientShard, Serialize};
+use bertha::chunnels::{Checksum, ClientShard};
 use bertha::prelude::*;
 use bertha::{Addr, Error, Settings};
-use bertha_kvstore::{Body, Message, shard_map};
+use bertha_kvstore::{Body, Message, Messages, shard_map};
 use bertha_program::tls::{ClientOptions, Encryption};
 use clap::Parser;
 use std::io::{BufRead, BufReader};
@@ -58,7 +58,7 @@ impl Store {
     /// in this order.
     async fn try_both(&self, encryption: Option<&Encryption>) -> [Result<String, Error>; 2] {
         let map = shard_map([Addr::from(self.shard.addr)]).unwrap();
-        let messages = Serialize::<Message>::new();
+        let messages = Messages::new();
         let routed = make_stack!(ClientShard::new(map), messages.clone());
         let (router, shard) = (self.router.addr, self.shard.addr);
         let settings = Settings::default();

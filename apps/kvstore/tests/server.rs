@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-use bertha::chunnels::{Checksum, ClientShard, Serialize, ServerShard};
+use bertha::chunnels::{Checksum, ClientShard, ServerShard};
 use bertha::prelude::*;
 use bertha::{Addr, ErrorKind};
-use bertha_kvstore::{Body, Capacity, Message, Options, Server, Sharding, Shards, shard_map};
+use bertha_kvstore::{
+    Body, Capacity, Message, Messages, Options, Routing, Server, Sharding, Shards, shard_map,
+};
 use std::time::Duration;
 
 const KEYS: usize = 300;
@@ -63,7 +65,7 @@ where
 async fn either_end_routes_and_both_see_the_same_records() {
     let server = start(Shards::Local(3), Sharding::Either);
     let (client, routed) = (ClientShard::new(server.map().clone()), ServerShard::new(server.map().clone()));
-    let messages = make_stack!(Serialize::<Message>::new(), Checksum::new());
+    let messages = make_stack!(Messages::new(), Checksum::new());
 
     let stack = make_stack!(routed.clone(), messages.clone());
     assert_eq!(exchange(stack, &server).await, "ServerShard / Serialize / Checksum");
@@ -95,7 +97,7 @@ async fn a_server_may_allow_one_kind_of_sharding_only() {
         let server = start(Shards::Local(2), sharding);
         let (client, routed) =
             (ClientShard::new(server.map().clone()), ServerShard::new(server.map().clone()));
-        let stack = make_stack!(select!(client, routed), Serialize::<Message>::new(), Checksum::new());
+        let stack = make_stack!(select!(client, routed), Messages::new(), Checksum::new());
         assert_eq!(exchange(stack, &server).await, agreed);
     }
 }
@@ -104,12 +106,21 @@ async fn a_server_may_allow_one_kind_of_sharding_only() {
 async fn shards_may_be_elsewhere() {
     let shards =
         [(); 2].map(|()| Server::start_shard(([127, 0, 0, 1], 0).into(), Capacity::default(), None).unwrap());
-    let addrs = shards.iter().map(|shard| Addr::from(shard.addr())).collect();
-    let server = start(Shards::Remote(addrs), Sharding::Either);
-    let (client, routed) = (ClientShard::new(server.map().clone()), ServerShard::new(server.map().clone()));
-    let messages = make_stack!(Serialize::<Message>::new(), Checksum::new());
-    exchange(make_stack!(routed, messages.clone()), &server).await;
-    exchange(make_stack!(client, messages), &server).await;
+    let addrs: Vec<_> = shards.iter().map(|shard| Addr::from(shard.addr())).collect();
+    for routing in [Routing::Raw, Routing::Decoding] {
+        for sharding in [Sharding::Either, Sharding::Server] {
+            let shards = Shards::Remote(addrs.clone());
+            let server = Server::start(Options { shards, sharding, routing, ..Options::default() }).unwrap();
+            let map = server.map().clone();
+            let (client, routed) = (ClientShard::new(map.clone()), ServerShard::new(map));
+            let messages = make_stack!(Messages::new(), Checksum::new());
+            let agreed = exchange(make_stack!(routed.clone(), messages.clone()), &server).await;
+            assert_eq!(agreed, "ServerShard / Serialize / Checksum", "{routing:?}");
+            let agreed = exchange(make_stack!(select!(client, routed), messages), &server).await;
+            let side = if sharding == Sharding::Either { "Client" } else { "Server" };
+            assert_eq!(agreed, format!("{side}Shard / Serialize / Checksum"), "{routing:?}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -117,11 +128,7 @@ async fn a_client_with_another_map_is_refused() {
     let server = start(Shards::Local(2), Sharding::Either);
     let mut shards = server.map().shards().to_vec();
     shards.reverse();
-    let stack = make_stack!(
-        ClientShard::new(shard_map(shards).unwrap()),
-        Serialize::<Message>::new(),
-        Checksum::new()
-    );
+    let stack = make_stack!(ClientShard::new(shard_map(shards).unwrap()), Messages::new(), Checksum::new());
     let error = stack.connect(bertha::datapath(), server.addr()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Refused);
     assert!(error.to_string().contains("ClientShard"), "{error}");
@@ -130,10 +137,8 @@ async fn a_client_with_another_map_is_refused() {
 #[tokio::test]
 async fn stopping_closes_every_connection() {
     let server = start(Shards::Local(2), Sharding::Either);
-    let client =
-        make_stack!(ClientShard::new(server.map().clone()), Serialize::<Message>::new(), Checksum::new());
-    let routed =
-        make_stack!(ServerShard::new(server.map().clone()), Serialize::<Message>::new(), Checksum::new());
+    let client = make_stack!(ClientShard::new(server.map().clone()), Messages::new(), Checksum::new());
+    let routed = make_stack!(ServerShard::new(server.map().clone()), Messages::new(), Checksum::new());
     let client = client.connect(bertha::datapath(), server.addr()).await.unwrap();
     let routed = routed.connect(bertha::datapath(), server.addr()).await.unwrap();
     ask(&client, Message::get(1, "user1")).await;

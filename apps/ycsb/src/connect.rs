@@ -59,6 +59,10 @@ impl<C: Connection<Data = Message>> Port for ToStore<C> {
         self.connection.base().runtime()
     }
 
+    fn room(&self) -> usize {
+        self.connection.mtu().saturating_sub(self.connection.base().reserved())
+    }
+
     async fn send_batch(&self, messages: &mut Vec<Message>) -> Result<(), PortError> {
         let mut messages = messages.drain(..);
         loop {

@@ -26,6 +26,8 @@ pub struct Tally {
     pub refused: u64,
     /// Number of operations that were not answered in time.
     pub given_up: u64,
+    /// Number of records that scans have read.
+    pub scanned: u64,
 }
 
 impl Default for Tally {
@@ -33,7 +35,7 @@ impl Default for Tally {
         let longest = u64::try_from(LONGEST.as_nanos()).unwrap_or(u64::MAX);
         let latency =
             Histogram::new_with_bounds(1, longest, DIGITS).unwrap_or_else(|_| unreachable!("valid bounds"));
-        Self { latency, completed: 0, missing: 0, refused: 0, given_up: 0 }
+        Self { latency, completed: 0, missing: 0, refused: 0, given_up: 0, scanned: 0 }
     }
 }
 
@@ -41,6 +43,7 @@ impl Tally {
     /// Counts an operation. The latency of an operation that was given up reflects the patience of the
     /// client, not the speed of the store, so it is left out of the latencies.
     pub fn record(&mut self, finished: &Finished) {
+        self.scanned += finished.scanned;
         match finished.outcome {
             Outcome::Completed => self.completed += 1,
             Outcome::Missing => self.missing += 1,
@@ -61,6 +64,7 @@ impl Tally {
         self.missing += other.missing;
         self.refused += other.refused;
         self.given_up += other.given_up;
+        self.scanned += other.scanned;
     }
 
     /// Returns the number of all operations that ended in any way.
@@ -121,7 +125,7 @@ mod tests {
     use super::*;
 
     fn finished(kind: Kind, micros: u64, outcome: Outcome) -> Finished {
-        Finished { kind, inserts: None, latency: Duration::from_micros(micros), outcome }
+        Finished { kind, inserts: None, latency: Duration::from_micros(micros), outcome, scanned: 2 }
     }
 
     #[test]
@@ -148,6 +152,7 @@ mod tests {
             a.kinds().map(|(kind, tally)| (kind, tally.total())).collect::<Vec<_>>(),
             [(Kind::Read, 667), (Kind::Update, 333)]
         );
+        assert_eq!(a.total().scanned, 2000);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bertha_kvstore::{MAX_KEY, MAX_VALUE};
+use bertha_kvstore::{MAX_KEY, MAX_SCAN, MAX_VALUE};
 
 use crate::properties::{Properties, PropertyError};
 
@@ -15,6 +15,15 @@ pub enum RequestDistribution {
     Zipfian,
     /// The records inserted last are drawn in most requests.
     Latest,
+}
+
+/// The choice of the number of records of a scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScanLengthDistribution {
+    /// Every length is as likely as any other.
+    Uniform,
+    /// Short scans are more frequent than long scans.
+    Zipfian,
 }
 
 /// The conversion of a record's number to its key.
@@ -31,6 +40,8 @@ pub enum InsertOrder {
 pub struct Mix {
     /// `readproportion`
     pub read: f64,
+    /// `scanproportion`
+    pub scan: f64,
     /// `updateproportion`
     pub update: f64,
     /// `insertproportion`
@@ -55,6 +66,10 @@ pub struct Parameters {
     pub mix: Mix,
     /// `requestdistribution`
     pub distribution: RequestDistribution,
+    /// Smallest and largest number of records of a scan (`minscanlength`, `maxscanlength`).
+    pub scan_lengths: (u32, u32),
+    /// `scanlengthdistribution`
+    pub scan_distribution: ScanLengthDistribution,
     /// `insertorder`
     pub order: InsertOrder,
     /// Smallest number of digits in a key (`zeropadding`).
@@ -82,10 +97,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "histogram.buckets",
     "hotspotdatafraction",
     "hotspotopnfraction",
-    "maxscanlength",
     "measurementtype",
-    "minscanlength",
-    "scanlengthdistribution",
     "status.interval",
     "table",
     "threadcount",
@@ -101,12 +113,15 @@ const KNOWN: &[&str] = &[
     "insertproportion",
     "insertstart",
     "maxexecutiontime",
+    "maxscanlength",
+    "minscanlength",
     "operationcount",
     "readallfields",
     "readmodifywriteproportion",
     "readproportion",
     "recordcount",
     "requestdistribution",
+    "scanlengthdistribution",
     "scanproportion",
     "target",
     "updateproportion",
@@ -146,6 +161,12 @@ impl Parameters {
             insert_count,
             mix: mix(properties)?,
             distribution: distribution(properties)?,
+            scan_lengths: scan_lengths(properties)?,
+            scan_distribution: match properties.get("scanlengthdistribution").unwrap_or("uniform") {
+                "uniform" => ScanLengthDistribution::Uniform,
+                "zipfian" => ScanLengthDistribution::Zipfian,
+                _ => return Err(bad(properties, "scanlengthdistribution", "uniform or zipfian")),
+            },
             order: match properties.get("insertorder").unwrap_or("hashed") {
                 "hashed" => InsertOrder::Hashed,
                 "ordered" => InsertOrder::Ordered,
@@ -204,9 +225,6 @@ fn refuse_unsupported(properties: &Properties) -> Result<(), PropertyError> {
     if properties.get("workload").is_some_and(|class| !class.ends_with("CoreWorkload")) {
         refuse("workload", "only site.ycsb.workloads.CoreWorkload is built in")?;
     }
-    if properties.parsed("scanproportion", 0.0, "a number from 0")? != 0.0 {
-        refuse("scanproportion", "the store spreads keys by hash and has no scan; set scanproportion=0")?;
-    }
     if properties.get("fieldlengthdistribution").is_some_and(|kind| kind != "constant") {
         refuse("fieldlengthdistribution", "fields lie at fixed offsets in a record; use constant")?;
     }
@@ -224,15 +242,29 @@ fn mix(properties: &Properties) -> Result<Mix, PropertyError> {
     };
     let mix = Mix {
         read: proportion("readproportion", 0.95)?,
+        scan: proportion("scanproportion", 0.0)?,
         update: proportion("updateproportion", 0.05)?,
         insert: proportion("insertproportion", 0.0)?,
         read_modify_write: proportion("readmodifywriteproportion", 0.0)?,
     };
-    if mix.read + mix.update + mix.insert + mix.read_modify_write > 0.0 {
+    if mix.read + mix.scan + mix.update + mix.insert + mix.read_modify_write > 0.0 {
         Ok(mix)
     } else {
         Err(bad(properties, "readproportion", "at least one of the proportions above 0"))
     }
+}
+
+fn scan_lengths(properties: &Properties) -> Result<(u32, u32), PropertyError> {
+    let length = |name, default| properties.parsed::<u32>(name, default, "a whole number");
+    let (shortest, longest) = (length("minscanlength", 1)?, length("maxscanlength", 1000)?);
+    if longest == 0 || longest as usize > MAX_SCAN {
+        let expected = format!("1 to {MAX_SCAN} records, what one scan may ask for");
+        return Err(bad(properties, "maxscanlength", &expected));
+    }
+    if shortest == 0 || shortest > longest {
+        return Err(bad(properties, "minscanlength", "1 record to maxscanlength"));
+    }
+    Ok((shortest, longest))
 }
 
 fn distribution(properties: &Properties) -> Result<RequestDistribution, PropertyError> {

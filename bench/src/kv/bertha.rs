@@ -15,7 +15,7 @@ use bertha::prelude::*;
 use bertha_chunnels::{Bincode, Checksum, ClientShard, LocalShards, Serialize, ServerShard};
 use bertha_core::Addr;
 use bertha_kvstore::server::{Listening, Router, Shard, Stopper};
-use bertha_kvstore::{Capacity, Message, Options, Server, Shards, shard_map};
+use bertha_kvstore::{Capacity, Message, Messages, Options, Server, Shards, shard_map};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Instant;
 use tokio::task::{LocalSet, spawn_local};
@@ -45,7 +45,7 @@ pub(super) fn across_cores(setup: &Setup) -> Result<Sample, Error> {
     let map = server.map().clone();
     let addr = server.addr();
     let routing = select!(ClientShard::new(map.clone()), ServerShard::new(map));
-    let stack = make_stack!(routing, Serialize::<Message>::new(), Checksum::new());
+    let stack = make_stack!(routing, Messages::new(), Checksum::new());
     let sample = harness::run_on(client_core, || runtime()?.block_on(measure(setup, stack, addr)));
     server.stop().map_err(failed("stopping the store"))?;
     sample

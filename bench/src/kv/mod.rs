@@ -12,14 +12,14 @@ mod workload;
 #[cfg(feature = "dpdk")]
 pub(crate) use {bertha::load_and_measure, client::Client};
 
-pub(crate) use codec::{Bincode, Format};
+pub(crate) use codec::{Format, Postcard};
 pub(crate) use workload::{Phase, Workload};
 
 use crate::Error;
 use crate::harness::{Counter, Effort, Latency, Paired, Recorder, alternate};
 use crate::report::{Budget, Report};
 use clap::Args;
-use codec::Postcard;
+use codec::Bincode;
 use std::time::Duration;
 
 /// Largest number of messages that either store or client takes before it sends: equal over Bertha and by

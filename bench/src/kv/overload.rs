@@ -7,8 +7,8 @@ use crate::report::{Budget, Report};
 use crate::{Error, ErrorKind};
 use bertha::Settings;
 use bertha::prelude::*;
-use bertha_chunnels::{Checksum, ClientShard, Serialize};
-use bertha_kvstore::{Message, Options, Server};
+use bertha_chunnels::{Checksum, ClientShard};
+use bertha_kvstore::{Message, Messages, Options, Server};
 use bertha_ycsb::connect::{ToStore, connect};
 use bertha_ycsb::driver::{Counter, Driver, Phased, Plan};
 use bertha_ycsb::generator::InsertSequence;
@@ -120,7 +120,7 @@ async fn driver(
     clients: usize,
 ) -> Result<Driver<ToStore<impl Connection<Data = Message> + 'static>>, Error> {
     let routing = ClientShard::new(server.map().clone());
-    let stack = make_stack!(routing, Serialize::<Message>::new(), Checksum::new());
+    let stack = make_stack!(routing, Messages::new(), Checksum::new());
     let mut ports = Vec::new();
     for _ in 0..clients {
         ports.push(

@@ -101,7 +101,10 @@ impl Workload {
 fn requests(mut operations: impl Operations) -> Vec<Message> {
     let mut draws = StdRng::seed_from_u64(1);
     let operations = std::iter::from_fn(|| operations.next(&mut draws));
-    operations.map(Request::from).map(|it| Message { key: it.key, id: 0, body: it.first }).collect()
+    operations
+        .map(|it| Request::new(it, 0))
+        .map(|it| Message { key: it.key, id: 0, body: it.first })
+        .collect()
 }
 
 #[cfg(test)]

@@ -15,17 +15,19 @@ pub trait KeyPlace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Anywhere;
 
-/// The key's bytes begin `OFFSET` bytes into the encoding. The eight bytes before them are their number, little endian.
+/// The key's bytes begin `OFFSET` bytes into the encoding, behind their number: eight bytes, little endian, or a
+/// single byte below 128 where `OFFSET` leaves no room for eight.
 ///
-/// [`Bincode`](super::Bincode) writes strings and vectors of bytes in this form, at a known offset behind
-/// fields of fixed size: `OFFSET` is 8 for a field that stands first. [`Postcard`](super::Postcard) writes
-/// this form only for a key of fixed size, whose number the message spells out: a field `[u8; 8]`, and
-/// behind it the key as `[u8; N]`.
+/// [`Bincode`](super::Bincode) writes strings and vectors of bytes in the first form, at a known offset behind
+/// fields of fixed size: `OFFSET` is 8 for a field that stands first. [`Postcard`](super::Postcard) writes the
+/// second form for a key of at most 127 bytes: `OFFSET` is 1 for a field that stands first. It writes the first
+/// form only for a key of fixed size, whose number the message spells out: a field `[u8; 8]`, and behind it the
+/// key as `[u8; N]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct At<const OFFSET: usize>;
 
-/// The bytes that the length of a key takes.
-const LENGTH: usize = size_of::<u64>();
+/// The lengths that a single byte has in an encoding of variable size.
+const SHORT: u8 = 128;
 
 impl KeyPlace for Anywhere {
     type Fixed = False;
@@ -41,10 +43,13 @@ impl<const OFFSET: usize> At<OFFSET> {
     /// Returns the key in an encoded message; `None` if the message ends before the key does.
     #[inline]
     pub fn key(message: &[u8]) -> Option<&[u8]> {
-        const { assert!(OFFSET >= LENGTH, "in front of a key stand the eight bytes of its length") }
+        const { assert!(OFFSET >= 1, "in front of a key stands its length") }
         let (front, rest) = message.split_at_checked(OFFSET)?;
-        let length = u64::from_le_bytes(*front.last_chunk()?);
-        rest.get(..usize::try_from(length).ok()?)
+        let length = match front.last_chunk() {
+            Some(length) => usize::try_from(u64::from_le_bytes(*length)).ok()?,
+            None => usize::from(*front.last().filter(|length| **length < SHORT)?),
+        };
+        rest.get(..length)
     }
 }
 
@@ -63,5 +68,21 @@ mod tests {
         let huge = [0xff; 40];
         assert_eq!(At::<9>::key(&huge), None);
         assert_eq!(At::<8>::key(&[0; 8]), Some(&b""[..]));
+    }
+
+    #[test]
+    fn a_length_in_front_of_which_there_is_no_room_for_eight_bytes_takes_one() {
+        let message = [3, b'k', b'e', b'y', 7];
+        assert_eq!(At::<1>::key(&message), Some(&b"key"[..]));
+        assert_eq!(At::<1>::key(&message[..4]), Some(&b"key"[..]));
+        for short in 0..4 {
+            assert_eq!(At::<1>::key(&message[..short]), None);
+        }
+        assert_eq!(At::<7>::key(&[9, 9, 9, 9, 9, 9, 1, b'k']), Some(&b"k"[..]));
+        let long = [&[127][..], &[b'k'; 200]].concat();
+        assert_eq!(At::<1>::key(&long), Some(&[b'k'; 127][..]));
+        for length in [128, 255] {
+            assert_eq!(At::<1>::key(&[&[length][..], &[1; 300]].concat()), None, "a length of several bytes");
+        }
     }
 }

@@ -4,7 +4,9 @@ mod figures;
 mod handler;
 mod listening;
 mod router;
+mod scans;
 mod shard;
+mod siblings;
 mod starting;
 mod thread;
 
@@ -17,6 +19,8 @@ use bertha_program::tls::Encryption;
 
 use crate::resp::{self, RespAddr, Routes};
 use crate::{Capacity, Sharding, shard_addrs, shard_map};
+use shard::Inlets;
+use siblings::{SiblingEnd, Siblings};
 use starting::{RespEnds, ShardSettings, start_shard};
 use thread::Thread;
 
@@ -24,7 +28,7 @@ pub use crate::stop::{Stop, Stopper};
 pub use figures::Figures;
 pub use handler::Handler;
 pub use listening::Listening;
-pub use router::Router;
+pub use router::{Router, Routing};
 pub use shard::Shard;
 
 /// Number of requests of a shard, and of replies of a client, that may wait between the router and a shard.
@@ -43,6 +47,8 @@ pub struct Options {
     pub shards: Shards,
     /// The side that may route.
     pub sharding: Sharding,
+    /// The way in which the router finds the shard of a request, if the shards are elsewhere.
+    pub routing: Routing,
     /// Capacity of each local shard.
     pub capacity: Capacity,
     /// TLS with clients, and if they have to use it; `None` means no TLS.
@@ -71,6 +77,7 @@ impl Default for Options {
             advertise: None,
             shards: Shards::Local(1),
             sharding: Sharding::Either,
+            routing: Routing::default(),
             capacity: Capacity::default(),
             encryption: None,
             resp: Vec::new(),
@@ -119,16 +126,23 @@ impl Server {
             Shards::Remote(shards) => shards.clone(),
             Shards::Local(count) => {
                 let mut queues = queues.into_iter();
+                let mut siblings = Siblings::among(*count)?.into_iter();
                 let mut advertised = Vec::new();
                 for (number, addr) in options.local_addrs(*count)?.into_iter().enumerate() {
                     let with_resp = resp.as_mut().and_then(|ends| ends.next(threads.first()));
-                    let shard = Shard::new(options.capacity);
+                    let (shard, questions) = match siblings.next() {
+                        Some(SiblingEnd { siblings, questions }) if *count > 1 => {
+                            (Shard::among(siblings, options.capacity), Some(questions))
+                        }
+                        _ => (Shard::new(options.capacity), None),
+                    };
+                    let inlets = Inlets { queue: queues.next(), questions };
                     figures.stores.push(shard.store().clone());
                     let settings = ShardSettings {
                         addr,
                         shard,
                         encryption: options.encryption.clone(),
-                        queue: queues.next(),
+                        inlets,
                         with_resp,
                     };
                     let shard = start_shard(number, settings, &stopper)?;
@@ -139,8 +153,15 @@ impl Server {
             }
         };
         let map = shard_map(shards)?;
-        let router =
-            router::start(options.addr, options.encryption, options.sharding, &map, local, &stopper)?;
+        let router = router::start(
+            options.addr,
+            options.encryption,
+            options.sharding,
+            options.routing,
+            &map,
+            local,
+            &stopper,
+        )?;
         let addr = router.addrs().bertha;
         let resp = threads.first().map(|shard| shard.addrs().resp.clone()).unwrap_or_default();
         threads.push(router);
@@ -157,9 +178,9 @@ impl Server {
         encryption: Option<Encryption>,
     ) -> Result<Self, Error> {
         let stopper = Stopper::new();
-        let shard = Shard::new(capacity);
+        let shard = Shard::alone_in_process(capacity);
         let figures = Figures { stores: vec![shard.store().clone()], resp: None };
-        let settings = ShardSettings { addr, shard, encryption, queue: None, with_resp: None };
+        let settings = ShardSettings { addr, shard, encryption, inlets: Inlets::default(), with_resp: None };
         let shard = start_shard(0, settings, &stopper)?;
         let addr = shard.addrs().bertha;
         let map = shard_map([addr.into()])?;

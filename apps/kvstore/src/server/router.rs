@@ -3,8 +3,9 @@
 use super::listening::Datapath;
 use super::thread::{self, Addrs, Opened, Thread};
 use super::{Handler, Listening, Stopper};
-use crate::{Message, Sharding};
-use bertha::chunnels::{Checksum, ClientShard, LocalShards, Serialize, ServerShard, ShardMap};
+use crate::{Message, Messages, Sharding};
+use bertha::chunnels::shard::RouteUndecoded;
+use bertha::chunnels::{Checksum, ClientShard, LocalShards, ServerShard, ShardMap};
 use bertha::prelude::*;
 use bertha::{Error, Settings};
 use bertha_program::tls::Encryption;
@@ -34,43 +35,65 @@ impl Handler for Router {
     }
 }
 
-/// Starts the router's thread, with the stack that `sharding`, the place of the shards and the encryption
-/// require.
+/// The way in which the router finds the remote shard of a request. Local shards get decoded messages in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Routing {
+    /// The router reads the key at its place in the bytes of a message, and passes the bytes on.
+    #[default]
+    Raw,
+    /// The router decodes each message, and encodes it again: for comparison.
+    Decoding,
+}
+
+/// Starts the router's thread, with the stack that `sharding`, `routing`, the place of the shards and the
+/// encryption require.
 pub(super) fn start(
     addr: SocketAddr,
     encryption: Option<Encryption>,
     sharding: Sharding,
+    routing: Routing,
     map: &ShardMap,
     local: Option<LocalShards<Message>>,
     stopper: &Stopper,
 ) -> Result<Thread, Error> {
-    let client = ClientShard::new(map.clone());
+    let client = make_stack!(ClientShard::new(map.clone()), Messages::new());
     let server = ServerShard::new(map.clone());
-    let messages = Serialize::<Message>::new();
+    let remote = make_stack!(server.clone(), Messages::new());
     let settings = Settings::default();
     // Each combination is a type of its own, and no bound can say that a type parameter runs over both of two
     // lower parts.
     macro_rules! over {
-        ($settings:expr, $($lower:expr),+) => {
-            match (sharding, local) {
-                (Sharding::Client, _) => serve(make_stack!(client, $($lower),+), addr, $settings, stopper),
-                (Sharding::Server, None) => serve(make_stack!(server, $($lower),+), addr, $settings, stopper),
-                (Sharding::Server, Some(local)) => {
-                    serve(make_stack!(server.local(local)?, $($lower),+), addr, $settings, stopper)
+        ($settings:expr, $lower:expr) => {
+            match (sharding, local, routing) {
+                (Sharding::Client, _, _) => serve(make_stack!(client, $lower), addr, $settings, stopper),
+                (Sharding::Server, Some(local), _) => {
+                    let stack = make_stack!(server.local(local)?, Messages::new(), $lower);
+                    serve(stack, addr, $settings, stopper)
                 }
-                (Sharding::Either, None) => {
-                    serve(make_stack!(select!(client, server), $($lower),+), addr, $settings, stopper)
+                (Sharding::Server, None, Routing::Decoding) => {
+                    serve(make_stack!(remote, $lower), addr, $settings, stopper)
                 }
-                (Sharding::Either, Some(local)) => {
-                    let routing = select!(client, server.local(local)?);
-                    serve(make_stack!(routing, $($lower),+), addr, $settings, stopper)
+                (Sharding::Server, None, Routing::Raw) => {
+                    let stack = optimize!(make_stack!(remote, $lower), RouteUndecoded);
+                    serve(stack, addr, $settings, stopper)
+                }
+                (Sharding::Either, Some(local), _) => {
+                    let server = make_stack!(server.local(local)?, Messages::new());
+                    serve(make_stack!(select!(client, server), $lower), addr, $settings, stopper)
+                }
+                (Sharding::Either, None, Routing::Decoding) => {
+                    serve(make_stack!(select!(client, remote), $lower), addr, $settings, stopper)
+                }
+                (Sharding::Either, None, Routing::Raw) => {
+                    let stack = optimize!(make_stack!(select!(client, remote), $lower), RouteUndecoded);
+                    serve(stack, addr, $settings, stopper)
                 }
             }
         };
     }
     match encryption {
-        None => over!(settings, messages, Checksum::new()),
-        Some(encryption) => over!(encryption.settings(settings), messages, encryption.wire()),
+        None => over!(settings, Checksum::new()),
+        Some(encryption) => over!(encryption.settings(settings), encryption.wire()),
     }
 }
 

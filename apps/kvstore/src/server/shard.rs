@@ -1,46 +1,82 @@
 //! A shard: a store and its clients.
 
 use super::listening::Datapath;
+use super::scans::Scans;
+use super::siblings::{self, Question, Siblings};
 use super::{Handler, Listening, Stop};
 use crate::resp;
 use crate::shared_store::SharedStore;
-use crate::{Capacity, Message};
+use crate::{Body, Capacity, Message, Reason, Store};
 use bertha::Error;
-use bertha::chunnels::shard::ShardQueue;
+use bertha::chunnels::shard::{ReplyTo, ShardQueue};
 use bertha::prelude::*;
+use tokio::sync::mpsc;
 
-/// Largest number of requests that are handled before their replies are sent.
+/// Largest number of requests that are handled before their replies are sent, and of scans of a connection or of
+/// the router that are under way.
 const BURST: usize = 256;
 
 /// A handler that answers requests from a store, which all connections of a shard share.
 #[derive(Clone, Debug)]
 pub struct Shard {
     store: SharedStore,
+    scope: Scope,
+}
+
+/// The shards whose records a scan returns.
+#[derive(Clone, Debug)]
+enum Scope {
+    /// This shard is the whole store.
+    Alone,
+    /// All shards of this process.
+    Siblings(Siblings),
+    /// The other shards are out of reach.
+    Elsewhere,
 }
 
 impl Shard {
-    /// Creates a shard with an empty store.
+    /// Creates a shard with an empty store, which is the whole store.
     pub fn new(capacity: Capacity) -> Self {
-        Self { store: SharedStore::new(capacity) }
+        Self { store: SharedStore::new(capacity), scope: Scope::Alone }
+    }
+
+    /// Creates one of the shards of this process, with an empty store.
+    pub(super) fn among(siblings: Siblings, capacity: Capacity) -> Self {
+        Self { scope: Scope::Siblings(siblings), ..Self::new(capacity) }
+    }
+
+    /// Creates a shard with an empty store, whose siblings are in other processes. It refuses scans.
+    pub(super) fn alone_in_process(capacity: Capacity) -> Self {
+        Self { scope: Scope::Elsewhere, ..Self::new(capacity) }
     }
 
     pub(super) fn store(&self) -> &SharedStore {
         &self.store
     }
 
-    /// Replaces requests by their replies.
-    fn answer(&self, messages: &mut [Message]) {
-        let mut store = self.store.borrow();
-        messages.iter_mut().for_each(|message| store.answer(message));
-    }
-
     /// Answers the requests that a router in this process passes on, until the router is gone.
     pub async fn serve_queue(&self, mut queue: ShardQueue<Message>) {
+        let mut scans = Scans::<ReplyTo<Message>>::new(BURST);
         let mut requests = Vec::with_capacity(BURST);
-        while queue.recv_batch(&mut requests, BURST).await.is_ok() {
-            let mut store = self.store.borrow();
-            for (request, client) in requests.drain(..) {
-                client.send(store.handle(request));
+        loop {
+            let room = scans.room();
+            tokio::select! {
+                biased;
+                scanned = scans.next(), if !scans.is_empty() => {
+                    scanned.into_iter().for_each(|(reply, client)| client.send(reply));
+                }
+                received = queue.recv_batch(&mut requests, room), if room > 0 => {
+                    if received.is_err() {
+                        return;
+                    }
+                    let mut store = self.store.borrow();
+                    for (mut message, client) in requests.drain(..) {
+                        match self.answer(&mut store, &mut message) {
+                            Answered::Here => client.send(message),
+                            Answered::With(siblings) => scans.begin(message, &self.store, siblings, client),
+                        }
+                    }
+                }
             }
         }
     }
@@ -52,16 +88,66 @@ impl Handler for Shard {
         C: Connection<Data = Message>,
     {
         let mut messages = Vec::with_capacity(BURST);
+        let mut scans = Scans::new(BURST);
         loop {
-            if let Err(ended) = connection.recv_batch(&mut messages, BURST).await {
-                return ended;
+            let room = scans.room();
+            tokio::select! {
+                biased;
+                scanned = scans.next(), if !scans.is_empty() => messages.extend(scanned.map(|(reply, ())| reply)),
+                received = connection.recv_batch(&mut messages, room), if room > 0 => {
+                    if let Err(ended) = received {
+                        return ended;
+                    }
+                    self.answer_burst(&mut messages, &mut scans);
+                }
             }
-            self.answer(&mut messages);
             if let Err(ended) = send_all(connection, messages.drain(..)).await {
                 return ended;
             }
         }
     }
+}
+
+impl Shard {
+    /// Replaces requests by their replies, and begins the scans among them, which are taken out.
+    fn answer_burst(&self, messages: &mut Vec<Message>, scans: &mut Scans<()>) {
+        let mut store = self.store.borrow();
+        let mut with = None;
+        for message in &mut *messages {
+            if let Answered::With(siblings) = self.answer(&mut store, message) {
+                with = Some(siblings);
+            }
+        }
+        if let Some(siblings) = with {
+            let left = messages.extract_if(.., |message| matches!(message.body, Body::Scan { .. }));
+            left.for_each(|scan| scans.begin(scan, &self.store, siblings, ()));
+        }
+    }
+
+    /// Replaces a request by its reply, unless the reply needs other shards.
+    #[inline]
+    fn answer(&self, store: &mut Store, message: &mut Message) -> Answered<'_> {
+        if let Body::Scan { .. } = message.body {
+            match &self.scope {
+                Scope::Siblings(siblings) if message.check().is_ok() => return Answered::With(siblings),
+                Scope::Siblings(_) | Scope::Alone => {}
+                Scope::Elsewhere => {
+                    message.body = Body::Failed(Reason::PartOfStore);
+                    return Answered::Here;
+                }
+            }
+        }
+        store.answer(message);
+        Answered::Here
+    }
+}
+
+/// The place where a request is answered.
+enum Answered<'s> {
+    /// The request has become its reply.
+    Here,
+    /// The request is a scan, to be carried out with the siblings.
+    With(&'s Siblings),
 }
 
 /// Sends replies. A reply that can't be sent is lost, as a datagram would be; its client asks again.
@@ -100,11 +186,20 @@ where
     pub(super) with_resp: Option<WithResp>,
 }
 
-/// Serves the connections, the router and clients that speak RESP until the shard has to stop.
+/// The ways by which other threads of this process reach a shard.
+#[derive(Default)]
+pub(super) struct Inlets {
+    /// Requests from a router in this process.
+    pub(super) queue: Option<ShardQueue<Message>>,
+    /// Questions of the siblings.
+    pub(super) questions: Option<mpsc::Receiver<Question>>,
+}
+
+/// Serves the connections, the router, the siblings and clients that speak RESP until the shard has to stop.
 pub(super) async fn run<S>(
     ShardListeners { listening, with_resp }: ShardListeners<S>,
     shard: Shard,
-    queue: Option<ShardQueue<Message>>,
+    Inlets { queue, questions }: Inlets,
     stop: Stop,
 ) where
     S: Negotiate + 'static,
@@ -113,6 +208,9 @@ pub(super) async fn run<S>(
     if let Some(queue) = queue {
         let from_router = shard.clone();
         spawn_until(stop.clone(), async move { from_router.serve_queue(queue).await });
+    }
+    if let Some(questions) = questions {
+        spawn_until(stop.clone(), siblings::serve(shard.store.clone(), questions));
     }
     let mut fronts = None;
     if let Some(WithResp { fronts: open, end, shared }) = with_resp {

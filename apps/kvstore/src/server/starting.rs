@@ -1,12 +1,11 @@
 //! The start of a shard's thread.
 
-use super::shard::{self, ShardListeners, WithResp};
+use super::shard::{self, Inlets, ShardListeners, WithResp};
 use super::thread::{self, Addrs, Opened, Thread};
 use super::{Listening, Shard, Stopper, listening};
-use crate::Message;
+use crate::Messages;
 use crate::resp::{self, Fronts, RespAddr, Sharing};
-use bertha::chunnels::shard::ShardQueue;
-use bertha::chunnels::{Checksum, Serialize};
+use bertha::chunnels::Checksum;
 use bertha::prelude::*;
 use bertha::{Error, Settings};
 use bertha_program::tls::Encryption;
@@ -18,8 +17,7 @@ pub(super) struct ShardSettings {
     pub(super) addr: SocketAddr,
     pub(super) shard: Shard,
     pub(super) encryption: Option<Encryption>,
-    /// Messages from a router in this process.
-    pub(super) queue: Option<ShardQueue<Message>>,
+    pub(super) inlets: Inlets,
     pub(super) with_resp: Option<RespSettings>,
 }
 
@@ -40,22 +38,22 @@ pub(super) fn start_shard(
     settings: ShardSettings,
     stopper: &Stopper,
 ) -> Result<Thread, Error> {
-    let ShardSettings { addr, shard, encryption, queue, with_resp } = settings;
+    let ShardSettings { addr, shard, encryption, inlets, with_resp } = settings;
     let name = format!("shard {number}");
     let stop = stopper.subscribe();
-    let messages = Serialize::<Message>::new();
+    let messages = Messages::new();
     match encryption {
         None => thread::start(
             name,
             open(make_stack!(messages, Checksum::new()), addr, Settings::default(), with_resp),
-            move |listeners| shard::run(listeners, shard, queue, stop),
+            move |listeners| shard::run(listeners, shard, inlets, stop),
         ),
         Some(encryption) => {
             let settings = encryption.settings(Settings::default());
             thread::start(
                 name,
                 open(make_stack!(messages, encryption.wire()), addr, settings, with_resp),
-                move |listeners| shard::run(listeners, shard, queue, stop),
+                move |listeners| shard::run(listeners, shard, inlets, stop),
             )
         }
     }

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{MAX_KEY, MAX_VALUE};
+use crate::{MAX_KEY, MAX_SCAN, MAX_VALUE, Page, Record};
 
 #[test]
 fn answers_with_the_key_and_id_of_the_request() {
@@ -78,6 +78,7 @@ fn request() -> impl Strategy<Value = Body> {
         3 => (0_u32..14, proptest::collection::vec(any::<u8>(), 0..8))
             .prop_map(|(offset, bytes)| Body::Update { offset, bytes: bytes.into() }),
         1 => Just(Body::Delete),
+        2 => (1_u32..5, 300_u32..420).prop_map(|(count, room)| Body::Scan { count, room }),
     ]
 }
 
@@ -109,6 +110,22 @@ fn expected(model: &mut BTreeMap<String, Vec<u8>>, capacity: Capacity, key: &str
                 Body::Stored
             }
         },
+        Body::Scan { count, room } => {
+            let mut page = Page::default();
+            // Of the room, 318 bytes are for headers, and 16 with each record.
+            let (mut left, room) = (*count, room.saturating_sub(318) as usize);
+            let mut bytes = 0;
+            for (key, value) in model.range(key.to_owned()..) {
+                bytes += key.len() + value.len() + 16;
+                if left == 0 || bytes > room && !page.records.is_empty() {
+                    page.next = Some(key.as_str().into());
+                    break;
+                }
+                left -= 1;
+                page.records.push(Record { key: key.as_str().into(), value: value.as_slice().into() });
+            }
+            Body::Records(page.into())
+        }
         Body::Delete => model.remove(key).map_or(Body::Missing, |_| Body::Stored),
         _ => unreachable!("only requests are generated"),
     }
@@ -124,6 +141,7 @@ proptest! {
             let reply = store.handle(Message { key: key.as_str().into(), id, body });
             prop_assert_eq!(reply, Message { key: key.into(), id, body: want });
             prop_assert_eq!(store.len(), model.len());
+            prop_assert_eq!(store.order.len(), model.len());
             prop_assert_eq!(store.bytes(), model.iter().map(|(k, v)| k.len() + v.len()).sum::<usize>());
         }
     }
@@ -168,6 +186,7 @@ fn of_many_records_that_expire_at_once_none_is_seen_and_all_are_removed_in_time(
         store.advance(Duration::from_secs(1));
     }
     assert_eq!((store.len(), store.bytes(), store.has_expiring()), (0, 0, false));
+    assert!(store.order.is_empty());
 }
 
 #[test]
@@ -182,6 +201,78 @@ fn replacing_a_record_ends_its_lifetime_and_changing_one_moves_it() {
     store.advance(second(2));
     assert_eq!(store.lifetime(b"a"), Some(Lifetime::For(second(7))));
     assert!(store.remove(&key) && !store.has_expiring());
+}
+
+/// Returns the page that answers a scan.
+fn scan(store: &mut Store, from: &str, count: u32) -> Page {
+    match store.handle(Message::scan(1, from, count)).body {
+        Body::Records(page) => *page,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn keys(page: &Page) -> Vec<String> {
+    page.records.iter().map(|record| record.key.to_string()).collect()
+}
+
+#[test]
+fn a_scan_goes_by_the_bytes_of_keys_and_says_where_the_next_one_goes_on() {
+    let mut store = Store::default();
+    for key in ["b", "a", "a\0", "aa", "B", ""] {
+        store.handle(Message::put(0, key, vec![1]));
+    }
+    let first = scan(&mut store, "", 4);
+    assert_eq!(
+        (keys(&first), first.next),
+        (vec!["".into(), "B".into(), "a".into(), "a\\x00".into()], Some("aa".into()))
+    );
+    let rest = scan(&mut store, "aa", 4);
+    assert_eq!((keys(&rest), rest.next), (vec!["aa".into(), "b".into()], None));
+    store.handle(Message::delete(0, "aa"));
+    assert_eq!(keys(&scan(&mut store, "a\0\0", 4)), ["b"]);
+    assert_eq!(scan(&mut store, "c", 1), Page::default());
+}
+
+#[test]
+fn a_scan_shows_no_expired_record_and_passes_any_number_of_them() {
+    let mut store = Store::default();
+    for number in 0..2 * order::VISITED {
+        let key = Key::from(format!("{number:05}"));
+        store.insert(&key, vec![7].into(), Lifetime::For(Duration::from_secs(1))).unwrap();
+    }
+    store.insert(&Key::from("00007"), vec![8].into(), Lifetime::For(Duration::from_secs(2))).unwrap();
+    store.insert(&Key::from("z"), vec![9].into(), Lifetime::Unlimited).unwrap();
+    store.advance(Duration::from_secs(1));
+    assert!(store.len() > order::VISITED, "so many are not removed at once");
+    let first = scan(&mut store, "", 10);
+    assert_eq!(keys(&first), ["00007"]);
+    let second = scan(&mut store, &first.next.unwrap().to_string(), 10);
+    assert_eq!((keys(&second), second.next), (vec!["z".into()], None));
+}
+
+#[test]
+fn a_scan_for_no_record_or_too_many_is_refused() {
+    let mut store = Store::default();
+    for count in [0, MAX_SCAN as u32 + 1, u32::MAX] {
+        assert_eq!(store.handle(Message::scan(1, "a", count)).body, Body::Failed(Reason::ScanOutOfRange));
+    }
+    let reply = Message::scan(1, "k", 1).reply(Body::Records(Page::default().into()));
+    assert_eq!(store.handle(reply).body, Body::Failed(Reason::NotARequest));
+}
+
+#[test]
+fn a_scan_ends_before_a_value_too_long_for_a_message() {
+    let mut store = Store::default();
+    store.insert(&Key::from("b"), vec![0; MAX_VALUE + 1].into(), Lifetime::Unlimited).unwrap();
+    for key in ["a", "c"] {
+        store.handle(Message::put(0, key, vec![1]));
+    }
+    let page = scan(&mut store, "a", 9);
+    assert_eq!((keys(&page), page.next), (vec!["a".into()], Some("b".into())));
+    let empty = scan(&mut store, "aa", 9);
+    assert_eq!((keys(&empty), empty.next), (vec![], Some("b".into())));
+    assert_eq!(store.handle(Message::scan(1, "b", 9)).body, Body::Failed(Reason::ValueTooLong));
+    assert_eq!(keys(&scan(&mut store, "b\0", 9)), ["c"]);
 }
 
 #[test]

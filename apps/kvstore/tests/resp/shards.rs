@@ -2,9 +2,9 @@
 
 use crate::Store;
 use crate::clients::connect;
-use bertha::chunnels::{Checksum, ClientShard, Serialize};
+use bertha::chunnels::{Checksum, ClientShard};
 use bertha::prelude::*;
-use bertha_kvstore::{Body, Message, Options, Server, Shards};
+use bertha_kvstore::{Body, Message, Messages, Options, Server, Shards};
 use redis::AsyncCommands;
 
 fn name(number: usize) -> String {
@@ -43,7 +43,7 @@ async fn clients_of_bertha_and_of_redis_see_the_same_records() {
     let store = Store::start(2);
     let mut redis = connect(&format!("redis://{}", store.tcp())).await;
     let map = store.server.map().clone();
-    let stack = make_stack!(ClientShard::new(map), Serialize::<Message>::new(), Checksum::new());
+    let stack = make_stack!(ClientShard::new(map), Messages::new(), Checksum::new());
     let bertha = stack.connect(bertha::datapath(), store.server.addr()).await.unwrap();
     for number in 0..20 {
         redis.set::<_, _, ()>(name(number), number).await.unwrap();

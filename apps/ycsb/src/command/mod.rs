@@ -6,7 +6,7 @@ mod run;
 use bertha_program::Termination;
 use clap::{Parser, Subcommand};
 
-/// Runs the YCSB core workloads against the Bertha key-value store.
+/// Runs the YCSB core workloads A to F against the Bertha key-value store.
 #[derive(Debug, Parser)]
 #[command(name = "ycsb", version)]
 pub(crate) struct Arguments {
@@ -17,6 +17,10 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Loads the records and runs a workload.
+    ///
+    /// The property files have YCSB's names and defaults. A scan (scanproportion, minscanlength, maxscanlength,
+    /// scanlengthdistribution=uniform or zipfian) reads up to 1000 records in the order of keys, over all shards; the
+    /// report has it as an operation of its own, and the number of records that scans have read.
     Run(Box<run::Run>),
     /// Draws latency against offered load from the reports of several runs.
     Plot(plot::Plot),

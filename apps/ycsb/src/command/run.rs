@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bertha::chunnels::{Checksum, ClientShard, Serialize, ServerShard, ShardMap};
+use bertha::chunnels::{Checksum, ClientShard, ServerShard, ShardMap};
 use bertha::prelude::*;
 use bertha::{Addr, DefaultDatapath, Settings};
-use bertha_kvstore::{Message, shard_addrs, shard_map};
+use bertha_kvstore::{Message, Messages, shard_addrs, shard_map};
 use bertha_program::tls::ClientOptions;
 use bertha_program::{Termination, say};
 use bertha_ycsb::connect::{Sharding, connect};
@@ -98,7 +98,7 @@ impl Run {
         let map = self.map()?;
         let client = ClientShard::new(map.clone());
         let server = ServerShard::new(map);
-        let messages = Serialize::<Message>::new();
+        let messages = Messages::new();
         let settings = Settings::default();
         // Each combination is a type of its own, and no bound can say that a type parameter runs over both of
         // two lower parts.

@@ -12,7 +12,7 @@ use super::{Part, Port, PortError};
 use crate::measure::Measurements;
 use crate::outstanding::{Finished, Outcome, Outstanding, Progress};
 use crate::schedule::Schedule;
-use crate::workload::Operations;
+use crate::workload::{Operations, Request};
 
 /// Largest number of messages that are taken from the port at once.
 const BURST: usize = 64;
@@ -139,7 +139,9 @@ impl<P: Port, O: Operations> Connection<P, O> {
                 schedule.advance(&mut self.rng);
             }
             self.state.issued += 1;
-            self.state.outbox.push(self.outstanding.on_send(operation.into(), intended, now));
+            let room = u32::try_from(self.port.room()).unwrap_or(u32::MAX);
+            let request = Request::new(operation, room);
+            self.state.outbox.push(self.outstanding.on_send(request, intended, now));
             if self.stop_together && self.exhausted() {
                 self.phase.stop();
             }

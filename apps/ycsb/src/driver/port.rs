@@ -17,6 +17,9 @@ pub trait Port: Send + Sync + 'static {
     /// Returns the runtime on which the connection is driven.
     fn runtime(&self) -> &Self::Runtime;
 
+    /// Returns the maximum number of bytes of a message that the connection carries, in its encoding.
+    fn room(&self) -> usize;
+
     /// Sends all `messages` in order and leaves the vector empty.
     ///
     /// The driver polls the future to its end, and takes replies through [`Port::recv_batch`] while it waits.

@@ -21,6 +21,10 @@ impl Port for Channels {
         &TokioRuntime
     }
 
+    fn room(&self) -> usize {
+        1500
+    }
+
     async fn send_batch(&self, messages: &mut Vec<Message>) -> Result<(), PortError> {
         for message in messages.drain(..) {
             self.requests.send(message).await.map_err(|_| PortError::Closed)?;
@@ -98,8 +102,9 @@ fn issued(phased: &Phased) -> u64 {
     phased.parts.iter().map(|part| part.issued).sum()
 }
 
-const EVERYTHING: &str = "operationcount=3000\nreadproportion=0.4\nupdateproportion=0.2\ninsertproportion=0.2\n\
-                          readmodifywriteproportion=0.2\nrequestdistribution=latest";
+const EVERYTHING: &str = "operationcount=3000\nreadproportion=0.2\nscanproportion=0.2\nupdateproportion=0.2\n\
+                          insertproportion=0.2\nreadmodifywriteproportion=0.2\nrequestdistribution=latest\n\
+                          maxscanlength=30";
 
 #[tokio::test]
 async fn a_run_after_a_load_finds_every_record() {
@@ -115,7 +120,7 @@ async fn a_run_after_a_load_finds_every_record() {
         let ran = driver.run(&parameters, &sequence, &plan(pace), &counter).await;
         let total = ran.measurements().total();
         assert_eq!((total.completed, total.total(), issued(&ran), counter.get()), (3000, 3000, 3000, 3200));
-        assert_eq!(ran.measurements().kinds().count(), 4);
+        assert_eq!(ran.measurements().kinds().count(), 5);
         assert_eq!(store.lock().unwrap().len() as u64, sequence.settled());
         assert!(ran.throughput() > 0.0);
     }
@@ -133,6 +138,7 @@ async fn accounts_for_every_operation_over_a_lossy_network() {
     let total = ran.measurements().total();
     assert_eq!((total.completed, total.given_up, issued(&ran)), (3000, 0, 3000));
     assert_eq!(store.lock().unwrap().len() as u64, sequence.settled());
+    assert!(total.scanned > 3000, "600 scans of 1 to 30 records each: {}", total.scanned);
     let (retransmissions, ignored) =
         ran.parts.iter().fold((0, 0), |sum, part| (sum.0 + part.retransmissions, sum.1 + part.ignored));
     assert!(retransmissions > 500, "{retransmissions}");
@@ -188,6 +194,10 @@ async fn what_is_due_and_never_sent_is_reported() {
 
         fn runtime(&self) -> &TokioRuntime {
             &TokioRuntime
+        }
+
+        fn room(&self) -> usize {
+            1500
         }
 
         async fn send_batch(&self, messages: &mut Vec<Message>) -> Result<(), PortError> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bertha::chunnels::retry::Requests;
-use bertha_kvstore::{Body, Key, Message, Reason};
+use bertha_kvstore::{Body, Key, Message, Page, Reason};
 
 pub use bertha::chunnels::retry::Limits;
 
@@ -33,6 +33,8 @@ pub struct Finished {
     pub latency: Duration,
     /// Outcome of the operation.
     pub outcome: Outcome,
+    /// Number of records that a scan has read.
+    pub scanned: u64,
 }
 
 /// The consequence of a message from the store.
@@ -49,7 +51,7 @@ pub enum Progress {
 
 /// A machine that matches replies to requests, repeats lost requests, and bounds requests in flight, all by
 /// the machine of the [`Retry`](bertha::chunnels::Retry) Chunnel; and makes operations out of requests, some
-/// out of two.
+/// out of several.
 ///
 /// The machine does no I/O and reads no clock: `now` is the time since any fixed moment and never runs
 /// backwards. An operation passed to [`Outstanding::on_send`] ends in exactly one [`Finished`].
@@ -69,6 +71,7 @@ struct Flight {
     body: Body,
     then: Option<Body>,
     intended: Duration,
+    scanned: u64,
 }
 
 impl Outstanding {
@@ -88,14 +91,13 @@ impl Outstanding {
     /// now. The caller has checked [`Outstanding::room`].
     pub fn on_send(&mut self, request: Request, intended: Duration, now: Duration) -> Message {
         let Request { kind, inserts, key, first, then } = request;
-        self.launch(Flight { kind, inserts, key, body: first, then, intended }, now)
+        self.launch(Flight { kind, inserts, key, body: first, then, intended, scanned: 0 }, now)
     }
 
     /// Takes a message from the store.
     pub fn on_reply(&mut self, reply: Message, now: Duration) -> Progress {
         let waiting = self.requests.get(reply.id);
-        let is_answer =
-            waiting.is_some_and(|flight| flight.key == reply.key && answers(&flight.body, &reply.body));
+        let is_answer = waiting.is_some_and(|flight| flight.key == reply.key && answers(flight, &reply.body));
         let answered = if is_answer { self.requests.on_reply(reply.id, now) } else { None };
         let Some(mut flight) = answered else {
             self.ignored += 1;
@@ -104,10 +106,14 @@ impl Outstanding {
         let outcome = match reply.body {
             Body::Missing => Outcome::Missing,
             Body::Failed(reason) => Outcome::Refused(reason),
+            Body::Records(page) => {
+                flight.turn(*page);
+                Outcome::Completed
+            }
             _ => Outcome::Completed,
         };
         match flight.then.take() {
-            // The second request takes the place in the window that the first has left.
+            // The next request takes the place in the window that its predecessor has left.
             Some(body) if outcome == Outcome::Completed => {
                 Progress::Continues(self.launch(Flight { body, ..flight }, now))
             }
@@ -176,20 +182,38 @@ impl Flight {
         Message { key: self.key.clone(), id, body: self.body.clone() }
     }
 
+    /// Takes the page of a scan, and prepares the request for the next page if the scan has not ended.
+    fn turn(&mut self, page: Page) {
+        let Body::Scan { count, room } = self.body else { return };
+        let read = page.records.len();
+        self.scanned += read as u64;
+        let left = count.saturating_sub(u32::try_from(read).unwrap_or(u32::MAX));
+        if let Some(next) = page.next.filter(|_| left > 0) {
+            self.key = next;
+            self.then = Some(Body::Scan { count: left, room });
+        }
+    }
+
     fn finish(self, outcome: Outcome, now: Duration) -> Finished {
         let latency = now.saturating_sub(self.intended);
-        Finished { kind: self.kind, inserts: self.inserts, latency, outcome }
+        Finished { kind: self.kind, inserts: self.inserts, latency, outcome, scanned: self.scanned }
     }
 }
 
-/// Returns true if a store may answer `request` with `reply`.
-fn answers(request: &Body, reply: &Body) -> bool {
+/// Returns true if a store may answer the request with `reply`.
+fn answers(flight: &Flight, reply: &Body) -> bool {
+    let request = &flight.body;
     match reply {
         Body::Found(_) => matches!(request, Body::Get),
-        Body::Stored => !matches!(request, Body::Get),
-        Body::Missing => !matches!(request, Body::Put(_)),
+        Body::Stored => !matches!(request, Body::Get | Body::Scan { .. }),
+        Body::Missing => !matches!(request, Body::Put(_) | Body::Scan { .. }),
+        // A page that goes on where it began would make a scan without an end.
+        Body::Records(page) => {
+            matches!(request, Body::Scan { count, .. } if page.records.len() <= *count as usize)
+                && page.next.as_ref().is_none_or(|next| *next > flight.key)
+        }
         Body::Failed(_) => true,
-        Body::Get | Body::Put(_) | Body::Update { .. } | Body::Delete => false,
+        Body::Get | Body::Put(_) | Body::Update { .. } | Body::Delete | Body::Scan { .. } => false,
     }
 }
 

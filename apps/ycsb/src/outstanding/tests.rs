@@ -3,6 +3,7 @@ use std::collections::{BTreeSet, HashMap};
 use proptest::prelude::*;
 
 use super::*;
+use bertha_kvstore::Record;
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -67,6 +68,61 @@ fn a_read_modify_write_is_two_requests_and_one_operation() {
         panic!()
     };
     assert_eq!(finished.outcome, Outcome::Missing);
+}
+
+fn scan(key: &str, count: u32) -> Request {
+    let first = Body::Scan { count, room: 1000 };
+    Request { kind: Kind::Scan, inserts: None, key: key.into(), first, then: None }
+}
+
+/// Returns a reply with these records, and the key at which the scan goes on.
+fn records(request: &Message, keys: &[&str], next: Option<&str>) -> Message {
+    let record = |key: &&str| Record { key: (*key).into(), value: [1].into() };
+    let page = Page { records: keys.iter().map(record).collect(), next: next.map(Key::from) };
+    request.clone().reply(Body::Records(page.into()))
+}
+
+#[test]
+fn a_scan_goes_on_until_it_has_its_records_or_there_are_no_more() {
+    for (rest, next, scanned) in [(&["d", "e"][..], Some("f"), 5), (&["d"], None, 4), (&[], None, 3)] {
+        let mut outstanding = Outstanding::new(Limits::default(), 0);
+        let first = outstanding.on_send(scan("a", 5), MS, MS);
+        assert_eq!(first.body, Body::Scan { count: 5, room: 1000 });
+        let reply = records(&first, &["a", "b", "c"], Some("cc"));
+        let Progress::Continues(second) = outstanding.on_reply(reply.clone(), 3 * MS) else { panic!() };
+        assert_eq!(second, Message { key: "cc".into(), id: 1, body: Body::Scan { count: 2, room: 1000 } });
+        assert_eq!(outstanding.on_reply(reply, 4 * MS), Progress::Ignored, "a second reply");
+        // The second page is lost, and the scan goes on where it was.
+        assert_eq!(poll(&mut outstanding, 103 * MS), (vec![second.clone()], vec![]));
+        let Progress::Finished(finished) = outstanding.on_reply(records(&second, rest, next), 104 * MS)
+        else {
+            panic!()
+        };
+        assert_eq!((finished.kind, finished.scanned, finished.latency), (Kind::Scan, scanned, 103 * MS));
+        assert_eq!(finished.outcome, Outcome::Completed);
+    }
+}
+
+#[test]
+fn a_page_may_be_empty_and_neither_larger_than_asked_nor_without_progress() {
+    let mut outstanding = Outstanding::new(Limits::default(), 0);
+    let request = outstanding.on_send(scan("b", 2), MS, MS);
+    for stray in [
+        records(&request, &["b", "c", "d"], None),
+        records(&request, &["b"], Some("b")),
+        records(&request, &[], Some("a")),
+        found(&request),
+        request.clone().reply(Body::Stored),
+        request.clone().reply(Body::Missing),
+    ] {
+        assert_eq!(outstanding.on_reply(stray, 2 * MS), Progress::Ignored);
+    }
+    let Progress::Continues(next) = outstanding.on_reply(records(&request, &[], Some("c")), 2 * MS) else {
+        panic!()
+    };
+    let refused = next.reply(Body::Failed(Reason::ValueTooLong));
+    let Progress::Finished(finished) = outstanding.on_reply(refused, 3 * MS) else { panic!() };
+    assert_eq!(finished.outcome, Outcome::Refused(Reason::ValueTooLong));
 }
 
 #[test]

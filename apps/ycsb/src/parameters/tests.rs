@@ -19,15 +19,19 @@ fn with(assignments: &[&str]) -> Result<(Parameters, Vec<String>), PropertyError
 fn reads_every_stock_file() {
     use RequestDistribution::{Latest, Zipfian};
     for (name, proportions, distribution) in [
-        ("workloada", [0.5, 0.5, 0.0, 0.0], Zipfian),
-        ("workloadb", [0.95, 0.05, 0.0, 0.0], Zipfian),
-        ("workloadc", [1.0, 0.0, 0.0, 0.0], Zipfian),
-        ("workloadd", [0.95, 0.0, 0.05, 0.0], Latest),
-        ("workloadf", [0.5, 0.0, 0.0, 0.5], Zipfian),
+        ("workloada", [0.5, 0.0, 0.5, 0.0, 0.0], Zipfian),
+        ("workloadb", [0.95, 0.0, 0.05, 0.0, 0.0], Zipfian),
+        ("workloadc", [1.0, 0.0, 0.0, 0.0, 0.0], Zipfian),
+        ("workloadd", [0.95, 0.0, 0.0, 0.05, 0.0], Latest),
+        ("workloade", [0.0, 0.95, 0.0, 0.05, 0.0], Zipfian),
+        ("workloadf", [0.5, 0.0, 0.0, 0.0, 0.5], Zipfian),
     ] {
         let (read, warnings) = Parameters::new(&stock(name)).unwrap();
-        let [r, update, insert, read_modify_write] = proportions;
-        assert_eq!(read.mix, Mix { read: r, update, insert, read_modify_write }, "{name}");
+        let [r, scan, update, insert, read_modify_write] = proportions;
+        assert_eq!(read.mix, Mix { read: r, scan, update, insert, read_modify_write }, "{name}");
+        let longest = if name == "workloade" { 100 } else { 1000 };
+        assert_eq!(read.scan_lengths, (1, longest), "{name}");
+        assert_eq!(read.scan_distribution, ScanLengthDistribution::Uniform, "{name}");
         assert_eq!(read.distribution, distribution, "{name}");
         assert_eq!((read.records, read.operations, read.record_length()), (1000, 1000, 1000), "{name}");
         assert_eq!((read.order, read.target, read.max_time), (InsertOrder::Hashed, None, None), "{name}");
@@ -38,7 +42,6 @@ fn reads_every_stock_file() {
 #[test]
 fn refuses_what_it_cannot_do_by_name() {
     for (assignment, name) in [
-        ("scanproportion=0.1", "scanproportion"),
         ("requestdistribution=hotspot", "requestdistribution"),
         ("requestdistribution=sequential", "requestdistribution"),
         ("requestdistribution=exponential", "requestdistribution"),
@@ -67,6 +70,12 @@ fn refuses_values_out_of_range_by_name() {
         ("zeropadding=124", "zeropadding"),
         ("insertorder=random", "insertorder"),
         ("target=-5", "target"),
+        ("scanproportion=-0.1", "scanproportion"),
+        ("maxscanlength=0", "maxscanlength"),
+        ("maxscanlength=1001", "maxscanlength"),
+        ("minscanlength=0", "minscanlength"),
+        ("minscanlength=1001", "minscanlength"),
+        ("scanlengthdistribution=latest", "scanlengthdistribution"),
         ("target=inf", "target"),
         ("requestdistribution=normal", "requestdistribution"),
     ] {

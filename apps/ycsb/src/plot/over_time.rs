@@ -1,4 +1,4 @@
-//! Values over time, in panels below each other.
+//! Values over time or load, in panels below each other.
 
 use super::legend::legend;
 use super::{GRID, PlotError, colour, font, linear, number, svg};
@@ -20,7 +20,7 @@ pub struct Panel<'a> {
 pub struct Series {
     /// Name in the legend, which has the names of the first panel.
     pub label: String,
-    /// Seconds and values, in order.
+    /// Seconds or loads, and values, in order.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -29,6 +29,18 @@ pub struct Series {
 /// # Errors
 /// [`PlotError`] if they can't be drawn.
 pub fn over_time(title: &str, panels: &[Panel<'_>]) -> Result<String, PlotError> {
+    over("Time (s)", title, panels)
+}
+
+/// Draws the panels over a common axis of offered loads in thousand operations per second.
+///
+/// # Errors
+/// [`PlotError`] if they can't be drawn.
+pub fn over_load(title: &str, panels: &[Panel<'_>]) -> Result<String, PlotError> {
+    over("Load (thousand operations/s)", title, panels)
+}
+
+fn over(axis: &str, title: &str, panels: &[Panel<'_>]) -> Result<String, PlotError> {
     svg(900, 640, |root| {
         let root = root.titled(title, font(17))?;
         let labels = panels.first().map(|panel| panel.series.iter().map(|series| &*series.label).collect());
@@ -47,7 +59,7 @@ pub fn over_time(title: &str, panels: &[Panel<'_>]) -> Result<String, PlotError>
                 .disable_x_mesh()
                 .light_line_style(WHITE)
                 .bold_line_style(GRID)
-                .x_desc("Time (s)")
+                .x_desc(axis)
                 .y_desc(panel.name)
                 .label_style(font(13))
                 .x_label_formatter(&|time| number(*time))
@@ -82,5 +94,8 @@ mod tests {
         assert_eq!(drawn.matches("other").count(), 1, "{drawn}");
         assert!(drawn.contains("above") && drawn.contains("below") && !drawn.contains("NaN"));
         assert_eq!(overlapping(&drawn), Vec::<String>::new());
+        assert!(drawn.contains("Time (s)") && !drawn.contains("Load"));
+        let by_load = over_load("t", &[panel("above", None)]).unwrap();
+        assert!(by_load.contains("Load (thousand") && !by_load.contains("Time"), "{by_load}");
     }
 }

@@ -74,6 +74,9 @@ pub struct Row {
     pub missing: u64,
     pub refused: u64,
     pub given_up: u64,
+    /// Number of records that scans have read.
+    #[serde(default)]
+    pub scanned: u64,
     pub p5: f64,
     pub p25: f64,
     pub p50: f64,
@@ -120,6 +123,7 @@ impl Row {
             missing: tally.missing,
             refused: tally.refused,
             given_up: tally.given_up,
+            scanned: tally.scanned,
             p5: at(5.0),
             p25: at(25.0),
             p50: at(50.0),

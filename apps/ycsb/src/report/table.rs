@@ -50,6 +50,10 @@ fn write_phase(f: &mut fmt::Formatter<'_>, name: &str, phase: &Measured) -> fmt:
     if phase.kinds.len() != 1 {
         write_row(f, "total", &phase.total)?;
     }
+    if phase.total.scanned > 0 {
+        let per_second = phase.total.scanned as f64 / phase.seconds;
+        writeln!(f, "  {} records were read by scans, {per_second:.0}/s", phase.total.scanned)?;
+    }
     write_troubles(f, phase)
 }
 

@@ -7,6 +7,7 @@ fn run(offered: Option<f64>, throughput: f64, p50: f64) -> Measured {
         missing: 0,
         refused: 0,
         given_up: 0,
+        scanned: 0,
         p5: p50 * 0.6,
         p25: p50 * 0.8,
         p50,
@@ -71,6 +72,18 @@ fn the_table_groups_connections_and_names_troubles() {
         troubled.contains("connection 0 lived on, with this error last: connection refused"),
         "{troubled}"
     );
+}
+
+#[test]
+fn the_table_has_scans_as_their_own_operation_and_counts_their_records() {
+    let mut report = report("a", vec![run(None, 1000.0, 50.0)]);
+    assert!(!Table(&report).to_string().contains("scan"));
+    let run = &mut report.runs[0];
+    run.total.scanned = 5000;
+    run.kinds.push((Kind::Scan, run.total));
+    let told = Table(&report).to_string();
+    assert!(told.contains("\n  scan                     100 "), "{told}");
+    assert!(told.contains("\n  5000 records were read by scans, 2500/s\n"), "{told}");
 }
 
 #[test]

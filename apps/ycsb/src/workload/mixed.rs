@@ -6,8 +6,8 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 
 use super::{Kind, Layout, Operation, Operations};
-use crate::generator::{InsertSequence, Latest, ScrambledZipfian, Uniform};
-use crate::parameters::{Mix, Parameters, RequestDistribution};
+use crate::generator::{InsertSequence, Latest, ScrambledZipfian, THETA, Uniform, Zipfian};
+use crate::parameters::{Mix, Parameters, RequestDistribution, ScanLengthDistribution};
 
 /// The operations of a connection's part of the run phase.
 #[derive(Clone, Debug)]
@@ -17,6 +17,7 @@ pub struct Mixed {
     mix: Mix,
     layout: Layout,
     chooser: Chooser,
+    lengths: ScanLengths,
     sequence: Arc<InsertSequence>,
 }
 
@@ -25,6 +26,13 @@ enum Chooser {
     Uniform { first: u64, over: Uniform },
     Zipfian { first: u64, over: ScrambledZipfian },
     Latest(Latest),
+}
+
+/// The numbers of records of scans.
+#[derive(Clone, Debug)]
+enum ScanLengths {
+    Uniform { shortest: u32, over: Uniform },
+    Zipfian { shortest: u32, over: Zipfian },
 }
 
 impl Mixed {
@@ -38,14 +46,17 @@ impl Mixed {
             mix: parameters.mix,
             layout: Layout::new(parameters),
             chooser: Chooser::new(parameters),
+            lengths: ScanLengths::new(parameters),
             sequence,
         }
     }
 
     fn kind(&self, rng: &mut StdRng) -> Kind {
-        let Mix { read, update, insert, read_modify_write } = self.mix;
-        let mut drawn = rng.random::<f64>() * (read + update + insert + read_modify_write);
-        for (kind, proportion) in [(Kind::Read, read), (Kind::Update, update), (Kind::Insert, insert)] {
+        let Mix { read, scan, update, insert, read_modify_write } = self.mix;
+        let mut drawn = rng.random::<f64>() * (read + scan + update + insert + read_modify_write);
+        let proportions =
+            [(Kind::Read, read), (Kind::Scan, scan), (Kind::Update, update), (Kind::Insert, insert)];
+        for (kind, proportion) in proportions {
             if drawn < proportion {
                 return kind;
             }
@@ -56,6 +67,8 @@ impl Mixed {
             Kind::ReadModifyWrite
         } else if read > 0.0 {
             Kind::Read
+        } else if scan > 0.0 {
+            Kind::Scan
         } else if update > 0.0 {
             Kind::Update
         } else {
@@ -75,6 +88,7 @@ impl Operations for Mixed {
         }
         Some(match self.kind(rng) {
             Kind::Read => Operation::Read { key: self.existing_key(rng) },
+            Kind::Scan => Operation::Scan { key: self.existing_key(rng), count: self.lengths.next(rng) },
             Kind::Update => {
                 let (key, (offset, bytes)) = (self.existing_key(rng), self.layout.part(rng));
                 Operation::Update { key, offset, bytes }
@@ -127,6 +141,26 @@ impl Chooser {
             },
             Self::Latest(latest) => latest.next(settled.saturating_sub(1), rng),
         }
+    }
+}
+
+impl ScanLengths {
+    fn new(parameters: &Parameters) -> Self {
+        let (shortest, longest) = parameters.scan_lengths;
+        let lengths = u64::from(longest.saturating_sub(shortest)) + 1;
+        match parameters.scan_distribution {
+            ScanLengthDistribution::Uniform => Self::Uniform { shortest, over: Uniform::new(lengths) },
+            ScanLengthDistribution::Zipfian => Self::Zipfian { shortest, over: Zipfian::new(lengths, THETA) },
+        }
+    }
+
+    fn next(&self, rng: &mut StdRng) -> u32 {
+        let (shortest, beyond) = match self {
+            Self::Uniform { shortest, over } => (*shortest, over.next(rng)),
+            Self::Zipfian { shortest, over } => (*shortest, over.next(rng)),
+        };
+        // The sum is at most the longest length, which has the same type.
+        shortest.saturating_add(u32::try_from(beyond).unwrap_or(u32::MAX))
     }
 }
 

@@ -18,6 +18,8 @@ pub use mixed::Mixed;
 pub enum Kind {
     /// Reads a record.
     Read,
+    /// Reads records that follow one another in the order of keys; measured as a single operation.
+    Scan,
     /// Overwrites a field, or all of them.
     Update,
     /// Writes a new record.
@@ -28,12 +30,13 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order of reports.
-    pub const ALL: [Self; 4] = [Self::Read, Self::Update, Self::Insert, Self::ReadModifyWrite];
+    pub const ALL: [Self; 5] = [Self::Read, Self::Scan, Self::Update, Self::Insert, Self::ReadModifyWrite];
 
     /// Returns the name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
+            Self::Scan => "scan",
             Self::Update => "update",
             Self::Insert => "insert",
             Self::ReadModifyWrite => "read-modify-write",
@@ -48,6 +51,13 @@ pub enum Operation {
     Read {
         /// The record.
         key: String,
+    },
+    /// Reads all fields of records in the order of keys.
+    Scan {
+        /// The first record.
+        key: String,
+        /// Number of records.
+        count: u32,
     },
     /// Overwrites a part of a record.
     Update {
@@ -78,14 +88,15 @@ pub enum Operation {
     },
 }
 
-/// The requests of an operation to the store: all about a single key, one request after another.
+/// The requests of an operation to the store, one request after another: all about a single key, or a scan that
+/// goes on from page to page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Kind under which the operation is counted.
     pub kind: Kind,
     /// Number of the record that the operation inserts, if it does.
     pub inserts: Option<u64>,
-    /// The record.
+    /// The record, or the first of a scan.
     pub key: Key,
     /// The first request.
     pub first: Body,
@@ -93,10 +104,12 @@ pub struct Request {
     pub then: Option<Body>,
 }
 
-impl From<Operation> for Request {
-    fn from(operation: Operation) -> Self {
+impl Request {
+    /// Makes the requests of an operation. Replies to scans have at most `room` bytes.
+    pub fn new(operation: Operation, room: u32) -> Self {
         let (kind, inserts, key, first, then) = match operation {
             Operation::Read { key } => (Kind::Read, None, key, Body::Get, None),
+            Operation::Scan { key, count } => (Kind::Scan, None, key, Body::Scan { count, room }, None),
             Operation::Update { key, offset, bytes } => {
                 (Kind::Update, None, key, Body::Update { offset, bytes: bytes.into() }, None)
             }

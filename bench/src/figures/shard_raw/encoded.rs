@@ -1,7 +1,7 @@
 //! Messages that are encoded already.
 
 use crate::Error;
-use crate::kv::{Bincode, Format, Phase, Workload};
+use crate::kv::{Format, Phase, Postcard, Workload};
 use bertha::core::{LayerInfo, Node};
 use bertha::prelude::*;
 use bertha::{Buf, Carries, Chunnel, ConnectContext, Identity};
@@ -43,7 +43,7 @@ pub(super) fn requests(workload: &Workload) -> Result<Vec<Vec<u8>>, Error> {
     let encoded = (0..2 * script.records()).map(|position| {
         let request = script.request(Phase::Mix, position);
         let mut space = vec![0; 1024 + request.key.len() + workload.value_bytes];
-        let length = Bincode::encode(request, &mut space)?;
+        let length = Postcard::encode(request, &mut space)?;
         space.truncate(length);
         Ok(space)
     });

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
 
 /// Largest number of messages that are sent or received at once.
-const BURST: usize = 128;
+pub(super) const BURST: usize = 128;
 
 /// Time without a reply after which the requests in flight count as lost.
 const TIMEOUT: Duration = Duration::from_millis(50);
@@ -16,7 +16,7 @@ const REST: Duration = Duration::from_millis(50);
 
 /// A connection to flood.
 pub(super) struct Flood<'c, C> {
-    connection: &'c C,
+    pub(super) connection: &'c C,
 }
 
 /// Number of replies, and their time.
@@ -71,12 +71,24 @@ impl<'c, C: Connection<Data = Buf>> Flood<'c, C> {
     }
 
     async fn send(&self, requests: &[Vec<u8>], position: u64, count: u64) -> Result<(), Error> {
+        self.send_each(requests, position, count, |_, _| {}).await
+    }
+
+    /// Sends requests, of which `prepare` changes each by its position.
+    pub(super) async fn send_each(
+        &self,
+        requests: &[Vec<u8>],
+        position: u64,
+        count: u64,
+        prepare: impl Fn(&mut [u8], u64) + Sync,
+    ) -> Result<(), Error> {
         let mut full = Ok(());
         let burst = (position..position + count).map_while(|position| {
             let request = &requests[position as usize % requests.len()];
             let mut message =
                 self.connection.base().buffer(request.len()).map_err(|error| full = Err(error)).ok()?;
             message.copy_from_slice(request);
+            prepare(&mut message, position);
             Some(message)
         });
         let sent = self.connection.send_batch(burst).await;
@@ -90,7 +102,7 @@ impl<'c, C: Connection<Data = Buf>> Flood<'c, C> {
     }
 
     /// Receives late replies.
-    async fn drain(&self) -> Result<(), Error> {
+    pub(super) async fn drain(&self) -> Result<(), Error> {
         let arriving = async {
             loop {
                 self.receive().await?;
@@ -103,6 +115,6 @@ impl<'c, C: Connection<Data = Buf>> Flood<'c, C> {
     }
 }
 
-fn failed(error: bertha::Error) -> Error {
+pub(super) fn failed(error: bertha::Error) -> Error {
     Error::while_doing(ErrorKind::Bertha, "flooding the store")(error)
 }

@@ -7,28 +7,29 @@
 //!
 //! The capacity of a router shows only while it is busy. So its neighbours cost as little as they can: the
 //! client's requests are encoded beforehand, shards return each request as it is, and neither looks into a
-//! message. Requests and replies are messages of the key-value store, of 132 bytes as in the thesis.
+//! message. Requests and replies are messages of the key-value store, in its format and of 132 bytes as in the
+//! thesis.
+//!
+//! [`by_load`] repeats the thesis's figure 3.10: latency and throughput by offered load.
 
+mod by_load;
 mod encoded;
 mod flood;
+mod paced;
 mod service;
 
-use crate::harness::{Effort, alternate};
+use crate::harness::{Effort, alternate, median};
 use crate::kv::Workload;
 use crate::report::{Budget, Report};
 use crate::{Error, ErrorKind};
 use bertha::Buf;
-use bertha::chunnels::shard::KeyAt;
-use bertha::chunnels::{Serialize, ServerShard};
+use bertha::chunnels::ServerShard;
 use bertha::prelude::*;
-use bertha_kvstore::Message;
+use bertha_kvstore::Messages;
 use encoded::{Encoded, requests};
 use flood::Flood;
 use service::{Routing, Service};
 use std::time::Duration;
-
-/// The codec: the key is the first field of a [`Message`], behind the eight bytes of its length.
-type Wire = KeyAt<8>;
 
 /// Number of requests in flight while processor time is measured.
 const IN_FLIGHT: u64 = 512;
@@ -53,8 +54,7 @@ struct Sample {
 /// [`ErrorKind::Bertha`] when a connection fails, [`ErrorKind::Stalled`] when nothing comes back.
 pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("shard-raw");
-    // The mix has only updates, so that requests are as long as replies.
-    let workload = Workload { value_bytes: 84, reads: 0.0, ..Workload::default() };
+    let workload = workload();
     let seconds = effort.pick(0.4, 0.2);
     let sample = |routing| closed(routing, &workload, seconds);
     let paired = alternate(effort.pairs(), || sample(Routing::Decoding), || sample(Routing::Raw));
@@ -71,7 +71,16 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
         report.median(format!("{name}, throughput"), &samples, |it| it.requests_per_second, "ops/s");
         report.median(format!("{name}, busy"), &samples, |it| 100.0 * it.busy, "%");
     }
+    let answered: Vec<_> = paired.a().iter().map(|it| it.requests_per_second).collect();
+    if let Some(capacity) = median(&answered) {
+        by_load::add(&mut report, &workload, capacity, effort)?;
+    }
     Ok(report)
+}
+
+/// Returns the mix of requests. It has only updates, so that requests are as long as replies.
+fn workload() -> Workload {
+    Workload { value_bytes: 104, reads: 0.0, ..Workload::default() }
 }
 
 /// Routes requests, of which a fixed number is in flight.
@@ -99,7 +108,7 @@ fn closed(routing: Routing, workload: &Workload, seconds: f64) -> Result<Sample,
 
 async fn connect(service: &Service) -> Result<impl Connection<Data = Buf> + use<>, Error> {
     // The layers are common to both routers.
-    let layers = make_stack!(ServerShard::new(service.map.clone()), Serialize::<Message, Wire>::new());
+    let layers = make_stack!(ServerShard::new(service.map.clone()), Messages::new());
     let stack = make_stack!(Encoded::like(&layers));
     stack.connect(bertha::datapath(), service.router).await.map_err(failed)
 }
@@ -113,8 +122,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn messages_are_as_long_as_in_the_thesis() {
+        let requests = requests(&workload()).unwrap();
+        let mean = requests.iter().map(Vec::len).sum::<usize>() as f64 / requests.len() as f64;
+        assert!((131.0..133.0).contains(&mean), "{mean}");
+    }
+
+    #[test]
     fn both_routers_answer() {
-        let workload = Workload { records: 50, value_bytes: 84, reads: 0.0 };
+        let workload = Workload { records: 50, ..workload() };
         for routing in [Routing::Decoding, Routing::Raw] {
             match closed(routing, &workload, 0.05) {
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Core, "{error}"),

@@ -1,16 +1,15 @@
 //! The store: a router on a core, two shards and their client on another core.
 
-use super::Wire;
 use super::encoded::Encoded;
 use crate::harness::{pin, run_on, runtime, thread_time, usable};
 use crate::{Error, ErrorKind};
 use bertha::chunnels::shard::RouteUndecoded;
-use bertha::chunnels::{Serialize, ServerShard, ShardMap};
+use bertha::chunnels::{ServerShard, ShardMap};
 use bertha::kernel::Udp;
 use bertha::prelude::*;
 use bertha::{Buf, Settings};
 use bertha_kvstore::server::{Listening, Router, Stop, Stopper};
-use bertha_kvstore::{Message, shard_map};
+use bertha_kvstore::{Message, Messages, shard_map};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -105,7 +104,7 @@ fn block_on<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error>
 async fn echoes() -> Result<ShardMap, Error> {
     let mut addrs = Vec::new();
     for _ in 0..SHARDS {
-        let stack = make_stack!(Encoded::like(&Serialize::<Message, Wire>::new()));
+        let stack = make_stack!(Encoded::like(&Messages::new()));
         let incoming = stack.listen(bertha::datapath(), ANY_PORT).await;
         let mut incoming = incoming.map_err(failed("opening a shard"))?;
         addrs.push(incoming.local_addr());
@@ -144,7 +143,7 @@ async fn router(
             let _ = question.send(thread_time());
         }
     });
-    let stack = make_stack!(ServerShard::new(map), Serialize::<Message, Wire>::new());
+    let stack = make_stack!(ServerShard::new(map), Messages::new());
     match routing {
         Routing::Decoding => listen(stack, opened, stop).await,
         Routing::Raw => listen(optimize!(stack, RouteUndecoded), opened, stop).await,

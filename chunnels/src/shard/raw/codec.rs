@@ -15,10 +15,9 @@ use std::fmt;
 /// in a fixed number of bytes. The offset is 8 for a string or a vector of bytes that is the first field of
 /// its struct.
 ///
-/// [`Postcard`](crate::Postcard) writes integers and lengths in a variable number of bytes, so a string or
-/// a vector has no fixed place. An array of bytes has a fixed place, since Postcard writes its elements
-/// alone. So a message with a key of `N` bytes can begin with the length that [`At`] reads, and with the
-/// key behind the length:
+/// [`Postcard`](crate::Postcard) writes integers and lengths in a variable number of bytes, of which a length up
+/// to 127 takes one. So the offset is 1 for a string or a vector of at most 127 bytes that is the first field of
+/// its struct; a message with a longer key is not sent:
 ///
 /// ```
 /// use bertha_chunnels::shard::KeyAt;
@@ -26,19 +25,20 @@ use std::fmt;
 ///
 /// #[derive(serde::Serialize, serde::Deserialize)]
 /// struct Request {
-///     /// `16_u64.to_le_bytes()` in each request.
-///     length: [u8; 8],
-///     key: [u8; 16],
+///     key: String,
 ///     id: u64,
 /// }
 ///
 /// impl Keyed for Request {
-///     fn key(&self) -> &[u8] { &self.key }
+///     fn key(&self) -> &[u8] { self.key.as_bytes() }
 /// }
 ///
-/// let serialize = Serialize::<Request, KeyAt<8, Postcard>>::new();
+/// let serialize = Serialize::<Request, KeyAt<1, Postcard>>::new();
 /// # let _ = serialize;
 /// ```
+///
+/// An array of bytes has a fixed place in Postcard, too, since Postcard writes its elements alone. So a message
+/// with a key of `N` bytes can begin with a field `[u8; 8]` that is the length, and the key stands at offset 8.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Identity)]
 #[chunnel(parameter)]
 pub struct KeyAt<const OFFSET: usize, C = Bincode>(pub C);

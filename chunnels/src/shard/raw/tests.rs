@@ -76,6 +76,23 @@ proptest! {
     }
 
     #[test]
+    fn a_short_key_has_a_place_in_postcard(key in prop::collection::vec(any::<u8>(), 0..200), id: u32) {
+        let message = First { key, id };
+        let codec = KeyAt::<1, Postcard>::default();
+        match encoded(&codec, &message) {
+            Ok(bytes) => {
+                prop_assert!(message.key.len() < 128);
+                prop_assert_eq!(At::<1>::key(&bytes), Some(&message.key[..]));
+                prop_assert_eq!(&bytes, &encoded(&Postcard, &message).unwrap());
+            }
+            Err(refused) => {
+                let is_misplaced = matches!(refused, Misplaced::Key { offset: 1 });
+                prop_assert!(is_misplaced && message.key.len() >= 128);
+            }
+        }
+    }
+
+    #[test]
     fn a_key_of_fixed_size_has_a_place_in_postcard(key: [u8; 16], id: u64) {
         let message = Third { length: 16_u64.to_le_bytes(), key, id };
         let codec = KeyAt::<8, Postcard>::default();
@@ -213,6 +230,8 @@ fn the_pass_applies_where_the_codec_knows_the_place_and_the_shards_are_remote() 
 
     let anywhere = make_stack!(shard(), Serialize::<First, Bincode>::new());
     assert_eq!(changes(optimize!(anywhere, RouteUndecoded).reports()), 0);
+    let short = make_stack!(shard(), Serialize::<First, KeyAt<1, Postcard>>::new());
+    assert_eq!(changes(optimize!(short, RouteUndecoded).reports()), 1);
     let theirs = make_stack!(shard(), Serialize::<First, Theirs>::new());
     let stack = optimize!(theirs, RouteUndecoded);
     assert_eq!(
