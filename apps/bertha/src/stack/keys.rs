@@ -65,6 +65,10 @@ impl Keys {
         self.directory.register(&format!("bertha-perf-{}", std::process::id()), from_ref(addr)).await
     }
 
+    pub(crate) fn congestion(&self) -> Option<&Choice> {
+        self.congestion.as_ref()
+    }
+
     /// Returns the Chunnel with this congestion control, or else with that of the options.
     ///
     /// # Errors
