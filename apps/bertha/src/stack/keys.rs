@@ -33,7 +33,7 @@ pub(crate) struct Keys {
     #[arg(long, value_name = "NAME")]
     tls_name: Option<String>,
     /// The congestion control of `reliable` at this end: newreno, cubic, bbr (the default), or an agent: agent,
-    /// agent:ALGORITHM, agent:SOCKET or agent:ALGORITHM@SOCKET.
+    /// agent:ALGORITHM, agent:SOCKET or agent:ALGORITHM@SOCKET, where SOCKET is a path, or shm: and a path.
     #[arg(long, value_name = "CONTROL")]
     congestion: Option<Choice>,
     /// The folder for qlogs of `reliable`: a file for each connection, with its packets, losses and windows.
