@@ -4,7 +4,7 @@ use bertha_ccp::AgentSocket;
 use bertha_ccp::algorithms::{Bbr, Copa, Cubic, Dctcp, NewReno, Nimbus, Vegas};
 use bertha_core::{Error, ErrorKind};
 use clap::ValueEnum;
-use portus::ipc::BackendBuilder;
+use portus::ipc::{BackendBuilder, Ipc};
 use portus::{CCPHandle, CongAlg, Datapath, DatapathInfo, Flow, RunBuilder};
 use std::collections::HashMap;
 use std::fmt;
@@ -33,7 +33,7 @@ pub(crate) enum Name {
 }
 
 impl Name {
-    fn start(self, copa: Copa, datapath: Datapath<AgentSocket>, info: DatapathInfo) -> Box<dyn Flow> {
+    fn start<I: Ipc>(self, copa: Copa, datapath: Datapath<I>, info: DatapathInfo) -> Box<dyn Flow> {
         match self {
             Self::Bbr => Box::new(Bbr.new_flow(datapath, info)),
             Self::Copa => Box::new(copa.new_flow(datapath, info)),
@@ -46,6 +46,24 @@ impl Name {
     }
 }
 
+impl Name {
+    /// Returns the name by which flows ask for the algorithm.
+    fn requested(self) -> &'static str {
+        fn of<A: CongAlg<AgentSocket>>(_: A) -> &'static str {
+            A::name()
+        }
+        match self {
+            Self::Bbr => of(Bbr),
+            Self::Copa => of(Copa::default()),
+            Self::Cubic => of(Cubic),
+            Self::Dctcp => of(Dctcp),
+            Self::Newreno => of(NewReno),
+            Self::Nimbus => of(Nimbus),
+            Self::Vegas => of(Vegas),
+        }
+    }
+}
+
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.to_possible_value().map_or(Ok(()), |value| f.write_str(value.get_name()))
@@ -54,19 +72,7 @@ impl fmt::Display for Name {
 
 /// Returns the names of all algorithms.
 pub(crate) fn names() -> Vec<&'static str> {
-    vec![
-        name_of(&Bbr),
-        name_of(&Copa::default()),
-        name_of(&Cubic),
-        name_of(&Dctcp),
-        name_of(&NewReno),
-        name_of(&Nimbus),
-        name_of(&Vegas),
-    ]
-}
-
-fn name_of<A: CongAlg<AgentSocket>>(_: &A) -> &'static str {
-    A::name()
+    Name::value_variants().iter().map(|name| name.requested()).collect()
 }
 
 /// The algorithm of flows that ask for none. Its programs are those of the algorithm of this name.
@@ -75,7 +81,7 @@ struct Default {
     copa: Copa,
 }
 
-impl CongAlg<AgentSocket> for Default {
+impl<I: Ipc> CongAlg<I> for Default {
     type Flow = Box<dyn Flow>;
 
     fn name() -> &'static str {
@@ -86,7 +92,7 @@ impl CongAlg<AgentSocket> for Default {
         HashMap::new()
     }
 
-    fn new_flow(&self, datapath: Datapath<AgentSocket>, info: DatapathInfo) -> Box<dyn Flow> {
+    fn new_flow(&self, datapath: Datapath<I>, info: DatapathInfo) -> Box<dyn Flow> {
         self.name.start(self.copa, datapath, info)
     }
 }
@@ -94,12 +100,12 @@ impl CongAlg<AgentSocket> for Default {
 /// The thread of the algorithms.
 pub(crate) struct Running(CCPHandle);
 
-/// Runs all algorithms on a thread.
+/// Runs all algorithms on a thread, for the datapaths behind `sock`.
 ///
 /// # Errors
 /// Fails if the system starts no thread.
-pub(crate) fn start(socket: AgentSocket, default: Name, copa: Copa) -> Result<Running, Error> {
-    let running = RunBuilder::new(BackendBuilder { sock: socket })
+pub(crate) fn start<I: Ipc>(sock: I, default: Name, copa: Copa) -> Result<Running, Error> {
+    let running = RunBuilder::new(BackendBuilder { sock })
         .default_alg(Default { name: default, copa })
         .additional_alg(Bbr)
         .additional_alg(copa)

@@ -1,13 +1,14 @@
 //! The command line.
 
-use crate::algorithms::{self, Name};
+use crate::algorithms::{self, Name, Running};
 use crate::statistics::Shown;
 use bertha_ccp::algorithms::Copa;
-use bertha_ccp::{AgentFlows, AgentSocket};
+use bertha_ccp::{AgentFlows, AgentMemory, AgentSocket, AgentTotals, FlowStatus};
 use bertha_core::Error;
 use bertha_program::values::positive_seconds;
 use bertha_program::{Termination, escaped, say};
 use clap::Parser;
+use std::future::pending;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,6 +20,10 @@ pub(crate) struct Arguments {
     /// The socket at which datapaths find the agent. Processes of this user and of root can reach it.
     #[arg(long, value_name = "FILE", default_value = "/tmp/ccp/portus")]
     socket: PathBuf,
+    /// The socket at which datapaths connect that share memory with the agent, as with the congestion control
+    /// `agent:cubic@shm:FILE`. Processes of this user and of root can do so.
+    #[arg(long, value_name = "FILE")]
+    shm: Option<PathBuf>,
     /// The algorithm of flows that ask for none.
     #[arg(long, value_enum, value_name = "NAME", default_value_t = Name::Cubic)]
     algorithm: Name,
@@ -35,12 +40,17 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) async fn execute(self, termination: &Termination) -> Result<(), Error> {
-        let socket = AgentSocket::bind(&self.socket, &algorithms::names())?;
-        let flows = socket.flows();
         let copa = if self.without_competition { Copa::without_competition() } else { Copa::default() };
-        let running = algorithms::start(socket, self.algorithm, copa)?;
-        let at = escaped(&self.socket.to_string_lossy());
-        let heading = format!("at {at}: {} by default", self.algorithm);
+        let names = algorithms::names();
+        let socket = AgentSocket::bind(&self.socket, &names)?;
+        let memory = self.shm.as_deref().map(|path| AgentMemory::bind(path, &names)).transpose()?;
+        let mut flows = Flows(vec![socket.flows()]);
+        flows.0.extend(memory.as_ref().map(AgentMemory::flows));
+        let over_socket = algorithms::start(socket, self.algorithm, copa)?;
+        let over_memory = memory.map(|memory| algorithms::start(memory, self.algorithm, copa)).transpose()?;
+        let at = [Some(&self.socket), self.shm.as_ref()].into_iter().flatten();
+        let at: Vec<_> = at.map(|path| escaped(&path.to_string_lossy()).to_string()).collect();
+        let heading = format!("at {}: {} by default", at.join(" and "), self.algorithm);
         // A thread of its own, since a reader of the output that does not read must keep nobody waiting.
         std::thread::spawn(move || {
             say(heading);
@@ -48,14 +58,42 @@ impl Arguments {
                 show(&flows, self.interval);
             }
         });
-        let served = termination.serve(running.ended()).await;
-        running.stop();
+        let ended = async {
+            tokio::select! {
+                ended = over_socket.ended() => ended,
+                ended = ended(over_memory.as_ref()) => ended,
+            }
+        };
+        let served = termination.serve(ended).await;
+        over_socket.stop();
+        over_memory.into_iter().for_each(Running::stop);
         served
     }
 }
 
+/// Waits until the algorithms have ended, if they run.
+async fn ended(running: Option<&Running>) -> Result<(), Error> {
+    match running {
+        Some(running) => running.ended().await,
+        None => pending().await,
+    }
+}
+
+/// The flows of all ways to the agent.
+struct Flows(Vec<AgentFlows>);
+
+impl Flows {
+    fn status(&self) -> Vec<FlowStatus> {
+        self.0.iter().flat_map(AgentFlows::status).collect()
+    }
+
+    fn totals(&self) -> AgentTotals {
+        self.0.iter().map(AgentFlows::totals).sum()
+    }
+}
+
 /// Prints the flows again and again.
-fn show(flows: &AgentFlows, interval: Duration) {
+fn show(flows: &Flows, interval: Duration) {
     let mut shown = Shown::default();
     loop {
         shown.next(flows.status(), flows.totals(), interval).into_iter().for_each(say);

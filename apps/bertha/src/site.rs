@@ -2,6 +2,7 @@
 
 use crate::stack::{Keys, Layer, Side, StackText};
 use crate::transport::Transport;
+use bertha::ccp::Choice;
 use bertha::local::Registration;
 use bertha::{Addr, BoxedStack, Buf, Datapath, Error, ErrorKind, Settings};
 use bertha_program::values::positive_seconds;
@@ -34,6 +35,11 @@ pub(crate) struct Site {
 impl Site {
     pub(crate) fn transport(&self) -> Transport {
         if self.udp { Transport::Udp } else { self.datapath }
+    }
+
+    /// Returns the congestion control of the options.
+    pub(crate) fn congestion(&self) -> Option<&Choice> {
+        self.keys.congestion()
     }
 
     pub(crate) fn settings(&self) -> Settings {

@@ -13,6 +13,7 @@
 //! | [`Ccp`] | a congestion control for [`Reliable`](bertha_chunnels::Reliable) that an agent decides |
 //! | [`Choice`] | any congestion control, by the name that a program takes on its command line |
 //! | `AgentSocket` | the agent's end of a Unix socket, for programs of portus, with the feature `agent` |
+//! | `AgentMemory` | the agent's end of shared memory, with the features `agent` and `shm` |
 //! | `algorithms` | algorithms for agents, with the feature `agent` |
 //!
 //! ```no_run
@@ -78,6 +79,8 @@ pub mod message;
 mod program;
 mod signals;
 
+#[cfg(all(feature = "agent", feature = "shm"))]
+pub use agent::AgentMemory;
 #[cfg(feature = "agent")]
 pub use agent::{AgentFlows, AgentSocket, AgentTotals, FlowStatus};
 #[cfg(feature = "agent")]

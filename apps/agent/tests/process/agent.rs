@@ -22,14 +22,34 @@ pub(crate) fn place() -> (TempDir, PathBuf) {
     (folder, socket)
 }
 
-/// Returns a congestion control by the agent at this socket, which need not be there yet.
-pub(crate) fn control(folder: &TempDir, socket: &Path) -> Ccp {
-    Ccp::unix(folder.path().join("datapath"), socket).unwrap().agent_timeout(Duration::from_millis(300))
+/// A way from a datapath to the agent. All agents of the tests listen on both ways.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Way {
+    Socket,
+    Memory,
+}
+
+pub(crate) const WAYS: [Way; 2] = [Way::Socket, Way::Memory];
+
+/// Returns the path at which the agent at this socket takes clients that share memory.
+pub(crate) fn memory(socket: &Path) -> PathBuf {
+    socket.with_extension("shm")
+}
+
+impl Way {
+    /// Returns a congestion control by the agent at this socket, which need not be there yet.
+    pub(crate) fn control(self, folder: &TempDir, socket: &Path) -> Ccp {
+        let control = match self {
+            Self::Socket => Ccp::unix(folder.path().join("datapath"), socket),
+            Self::Memory => Ccp::shm(memory(socket)),
+        };
+        control.unwrap().agent_timeout(Duration::from_millis(300))
+    }
 }
 
 pub(crate) fn command(socket: &Path, options: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bertha-agent"));
-    command.arg("--socket").arg(socket).args(options);
+    command.arg("--socket").arg(socket).arg("--shm").arg(memory(socket)).args(options);
     command
 }
 

@@ -1,10 +1,13 @@
 //! Datapaths that send what they should not, and datapaths that vanish.
 
-use crate::agent::{Agent, command, control, place};
+use crate::agent::{Agent, WAYS, Way, command, memory, place};
 use crate::flow::{Transfer, until_by_agent};
-use bertha_ccp::message::{AlgorithmName, Change, Create, Install, Message, Update};
+use bertha::shm::Shm;
+use bertha::{Addr, Buf, Connection, Datapath};
+use bertha_ccp::message::{AlgorithmName, Change, Create, Install, Message, Ready, Update};
 use rustix::process::{Pid, Signal, kill_process};
 use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -25,6 +28,11 @@ fn create(flow: u32) -> Message {
         destination_port: 0,
         algorithm: AlgorithmName::DEFAULT,
     })
+}
+
+/// Connects to an agent that shares memory, and says nothing yet.
+async fn shared(path: &Path) -> impl Connection<Data = Buf> + use<> {
+    Shm::new().connect(Addr::Unix(path.to_owned())).await.unwrap()
 }
 
 /// Each of these would end an agent that runs portus alone.
@@ -55,14 +63,22 @@ async fn messages_that_no_datapath_sends_end_no_agent() {
         stranger.send_to(message, &socket).unwrap();
         unnamed.send_to(message, &socket).unwrap();
     }
+    let sharer = shared(&memory(&socket)).await;
+    messages.push(vec![0x55; 4_096]);
+    for message in messages.iter().filter(|message| !message.is_empty()) {
+        sharer.send(Buf::copy_of(message, 0).unwrap()).await.unwrap();
+    }
     // A flow of a datapath that reads nothing.
     stranger.send_to(&whole, &socket).unwrap();
+    sharer.send(Buf::copy_of(&whole, 0).unwrap()).await.unwrap();
 
-    let control = control(&folder, &socket);
-    let transfer = Transfer::begin(control.clone()).await;
-    until_by_agent(&control, 1).await;
-    transfer.continues(500).await;
-    transfer.end().await;
+    for way in WAYS {
+        let control = way.control(&folder, &socket);
+        let transfer = Transfer::begin(control.clone()).await;
+        until_by_agent(&control, 1).await;
+        transfer.continues(500).await;
+        transfer.end().await;
+    }
     assert!(agent.ends_well());
 }
 
@@ -100,5 +116,39 @@ fn the_flows_of_a_datapath_that_has_vanished_are_ended() {
     agent.prints("flows: 3, ended: 0");
     drop(datapath);
     agent.prints("flows: 0, ended: 3; vanished datapaths: 1");
+    assert!(agent.ends_well());
+}
+
+/// A ring holds thousands of messages, and the agent goes on to serve others meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_flows_of_a_process_that_shared_memory_end_with_it() {
+    let (folder, socket) = place();
+    let agent = Agent::start(&socket, &["--interval", "0.1"]);
+    let datapath = shared(&memory(&socket)).await;
+    for flow in 1..=3 {
+        datapath.send(Buf::copy_of(&encoded(&create(flow)), 0).unwrap()).await.unwrap();
+    }
+    agent.prints("flows: 3, ended: 0");
+    let flood = async {
+        let message = encoded(&Message::Ready(Ready { id: 1 }));
+        let flooding = shared(&memory(&socket)).await;
+        loop {
+            flooding.send(Buf::copy_of(&message, 0).unwrap()).await.unwrap();
+        }
+    };
+    let served = async {
+        let control = Way::Memory.control(&folder, &socket);
+        let transfer = Transfer::begin(control.clone()).await;
+        until_by_agent(&control, 1).await;
+        transfer.continues(500).await;
+        transfer.end().await;
+    };
+    tokio::select! {
+        () = served => {}
+        () = flood => {}
+    }
+    // As the kernel does for a process that is killed.
+    drop(datapath);
+    agent.prints("flows: 0, ended: 4; vanished datapaths: 1");
     assert!(agent.ends_well());
 }

@@ -1,6 +1,6 @@
 //! Agents in Python.
 
-use crate::agent::{control, place};
+use crate::agent::{Way, place};
 use crate::flow::{Transfer, until_by_agent};
 use bertha::ccp::Ccp;
 use bertha_ccp::message::{AlgorithmName, Create, Measure};
@@ -79,7 +79,7 @@ fn skip(what: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_algorithm_in_python_controls_a_flow_and_comes_back_after_a_kill() {
     let (folder, socket) = place();
-    let control = control(&folder, &socket);
+    let control = Way::Socket.control(&folder, &socket);
     let transfer = Transfer::begin(control.clone()).await;
     transfer.continues(100).await;
     for _ in 0..2 {
@@ -138,7 +138,7 @@ async fn an_exception_ends_one_flow_and_garbage_none() {
         stranger.send_to(garbage, &socket).unwrap();
     }
     agent.prints("was dropped (1 so far)");
-    let good = control(&folder, &socket);
+    let good = Way::Socket.control(&folder, &socket);
     let bad = Ccp::unix(folder.path().join("second"), &socket).unwrap();
     let bad = bad.agent_timeout(Duration::from_millis(300)).algorithm("fails").unwrap();
     let transfers = [Transfer::begin(good.clone()).await, Transfer::begin(bad.clone()).await];
@@ -180,7 +180,7 @@ async fn a_datapath_that_reads_nothing_holds_no_flow_up_and_its_flows_end_with_i
     for _ in 0..2_000 {
         deaf.send_to(&message, &socket).unwrap();
     }
-    let control = control(&folder, &socket);
+    let control = Way::Socket.control(&folder, &socket);
     let transfer = Transfer::begin(control.clone()).await;
     until_by_agent(&control, 1).await;
     transfer.continues(1_000).await;

@@ -1,28 +1,32 @@
 //! What an operator or a program has got wrong.
 
-use crate::agent::{Agent, command, control, place};
+use crate::agent::{Agent, WAYS, command, memory, place};
 use crate::flow::Transfer;
 use bertha::ccp::Choice;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flow_whose_algorithm_is_unknown_goes_on_by_itself() {
-    let (folder, socket) = place();
-    let agent = Agent::start(&socket, &[]);
-    let control = control(&folder, &socket).algorithm("cubik").unwrap();
-    let transfer = Transfer::begin(control.clone()).await;
-    transfer.continues(500).await;
-    agent.prints("requests the algorithm `cubik`, and this agent has bbr, copa, cubic");
-    assert_eq!(control.statistics().by_agent, 0);
-    transfer.end().await;
+    for way in WAYS {
+        let (folder, socket) = place();
+        let agent = Agent::start(&socket, &[]);
+        let control = way.control(&folder, &socket).algorithm("cubik").unwrap();
+        let transfer = Transfer::begin(control.clone()).await;
+        transfer.continues(500).await;
+        agent.prints("requests the algorithm `cubik`, and this agent has bbr, copa, cubic");
+        assert_eq!(control.statistics().by_agent, 0);
+        transfer.end().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_socket_that_is_nobodys_leaves_the_flow_to_its_own_control() {
     let (_folder, socket) = place();
-    let choice: Choice = format!("agent:cubic@{}", socket.display()).parse().unwrap();
-    let transfer = Transfer::begin(choice.open().unwrap()).await;
-    transfer.continues(500).await;
-    transfer.end().await;
+    for way in ["", "shm:"] {
+        let choice: Choice = format!("agent:cubic@{way}{}", socket.display()).parse().unwrap();
+        let transfer = Transfer::begin(choice.open().unwrap()).await;
+        transfer.continues(500).await;
+        transfer.end().await;
+    }
 }
 
 #[test]
@@ -33,9 +37,17 @@ fn two_agents_at_a_socket_are_refused_and_a_dead_agents_socket_is_replaced() {
     let reason = String::from_utf8_lossy(&second.stderr).into_owned();
     assert_eq!(second.status.code(), Some(1));
     assert!(reason.contains("listens at") && reason.contains("already"), "{reason}");
+    // The socket is another, and the place of the memory is that of the first.
+    let other = socket.with_extension("other");
+    let third = command(&other, &[]).output().unwrap();
+    let reason = String::from_utf8_lossy(&third.stderr).into_owned();
+    assert_eq!(third.status.code(), Some(1));
+    assert!(reason.contains("agent.shm: another server uses it"), "{reason}");
+    assert!(!other.exists());
     drop(first);
-    assert!(socket.exists(), "it was killed");
+    assert!(socket.exists() && memory(&socket).exists(), "it was killed");
     assert!(Agent::start(&socket, &[]).ends_well());
+    assert!(!socket.exists() && !memory(&socket).exists());
     let unknown = command(&socket, &["--algorithm", "cubik"]).output().unwrap();
     let reason = String::from_utf8_lossy(&unknown.stderr).into_owned();
     assert_eq!(unknown.status.code(), Some(2));

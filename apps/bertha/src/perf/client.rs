@@ -4,6 +4,7 @@
 use super::Perf;
 use super::figures::{Ended, HEADING, Interval, Span};
 use super::fitting::fitting;
+use super::plot::{self, Figure, History};
 use super::stream::{Outcome, message_length};
 use super::{reverse, stream};
 use crate::drops::{Row, rows};
@@ -27,6 +28,8 @@ use tokio::time::{MissedTickBehavior, interval_at};
 pub(super) struct Client<'a> {
     pub(super) perf: &'a Perf,
     pub(super) place: Place,
+    /// The figure to draw.
+    pub(super) figure: Option<Figure>,
 }
 
 /// A connection that has sent or received.
@@ -34,6 +37,15 @@ struct Finished {
     number: usize,
     outcome: Result<Outcome, Error>,
     drops: Drops,
+    history: History,
+}
+
+/// The outcomes of all connections, in their order.
+struct Watched {
+    intervals: Vec<Interval>,
+    outcomes: Vec<Outcome>,
+    drops: Drops,
+    histories: Vec<History>,
 }
 
 /// The result as JSON.
@@ -70,7 +82,7 @@ struct End {
 
 impl OverDatapath for Client<'_> {
     async fn over<D: Datapath + Clone + Counted>(self, datapath: D) -> Result<(), Error> {
-        let Self { perf, place } = self;
+        let Self { perf, place, figure } = self;
         let stack = perf.site.stack(&perf.stack, Side::Client { host: &place.host }, &datapath)?;
         let mut connections = Vec::new();
         let mut length = usize::MAX;
@@ -83,6 +95,9 @@ impl OverDatapath for Client<'_> {
                 fits = fitting(&connection, fits).await?;
             }
             length = length.min(fits);
+            if figure.is_some() {
+                plot::check(&connection.statistics())?;
+            }
             connections.push(connection);
         }
         let agreement =
@@ -107,17 +122,31 @@ impl OverDatapath for Client<'_> {
             let counts = counts.clone();
             let time = perf.time;
             let is_reverse = perf.reverse;
+            let is_drawn = figure.is_some();
             running.spawn(async move {
-                let outcome = match is_reverse {
-                    true => reverse::run(&connection, length, time, &counts).await,
-                    false => stream::run(&connection, length, time, &counts).await,
+                let mut history = History::default();
+                let outcome = if is_reverse {
+                    reverse::run(&connection, length, time, &counts).await
+                } else {
+                    let sending = stream::run(&connection, length, time, &counts);
+                    if is_drawn {
+                        let outcome;
+                        (outcome, history) =
+                            plot::followed(sending, time, &counts, || connection.statistics()).await;
+                        outcome
+                    } else {
+                        sending.await
+                    }
                 };
                 // The outcome is known; it does not change if the peer has gone meanwhile.
                 let _ = connection.close().await;
-                Finished { number, outcome, drops: connection.drops() }
+                Finished { number, outcome, drops: connection.drops(), history }
             });
         }
-        let (intervals, outcomes, drops) = watch(perf, &counters, running).await?;
+        let Watched { intervals, outcomes, drops, histories } = watch(perf, &counters, running).await?;
+        if let Some(figure) = figure {
+            figure.draw(&title(perf, &place), &histories)?;
+        }
         let losses = datapath.losses();
         let streams: Vec<Ended> = outcomes.iter().map(Ended::of).collect();
         let sum = Ended::sum(&streams);
@@ -140,6 +169,9 @@ impl OverDatapath for Client<'_> {
             _ => output::line(sum.lines("SUM"))?,
         }
         output::line(format!("dropped at this end: {drops}{losses}"))?;
+        if let Some(file) = &perf.plot {
+            output::line(format!("drawn: {}", escaped(&file.to_string_lossy())))?;
+        }
         outcome
     }
 }
@@ -159,7 +191,7 @@ async fn watch(
     perf: &Perf,
     counters: &[Arc<Transferred>],
     mut running: JoinSet<Finished>,
-) -> Result<(Vec<Interval>, Vec<Outcome>, Drops), Error> {
+) -> Result<Watched, Error> {
     let start = Instant::now();
     let mut ticks = interval_at((start + perf.interval).into(), perf.interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -187,7 +219,7 @@ async fn watch(
             joined = running.join_next() => match joined {
                 None => break,
                 Some(Ok(finished)) => {
-                    ended.push((finished.number, finished.outcome?));
+                    ended.push((finished.number, finished.outcome?, finished.history));
                     drops += &finished.drops;
                 }
                 Some(Err(failed)) => {
@@ -196,8 +228,15 @@ async fn watch(
             },
         }
     }
-    ended.sort_by_key(|(number, _)| *number);
-    Ok((intervals, ended.into_iter().map(|(_, outcome)| outcome).collect(), drops))
+    ended.sort_by_key(|(number, ..)| *number);
+    let (outcomes, histories) = ended.into_iter().map(|(_, outcome, history)| (outcome, history)).unzip();
+    Ok(Watched { intervals, outcomes, drops, histories })
+}
+
+/// Returns the title of the figure.
+fn title(perf: &Perf, place: &Place) -> String {
+    let control = perf.site.congestion().map(|control| format!(", {control}")).unwrap_or_default();
+    format!("{} to {}{control}", perf.stack, place.addr)
 }
 
 /// Returns the figures since the last interval.

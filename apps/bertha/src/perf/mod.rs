@@ -3,6 +3,7 @@
 mod client;
 mod figures;
 mod fitting;
+mod plot;
 mod reverse;
 mod stream;
 
@@ -14,7 +15,9 @@ use bertha_program::Termination;
 use bertha_program::values::positive_seconds;
 use clap::Args;
 use client::Client;
+use plot::Figure;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Measures throughput from a client to a server, over any datapath and stack. The server answers `bertha ping` as well.
@@ -51,6 +54,10 @@ pub(crate) struct Perf {
     /// each connection.
     #[arg(long, short = 'J')]
     json: bool,
+    /// Draws the congestion window of each connection over time, with throughput and round-trip time, into this file,
+    /// as SVG.
+    #[arg(long, value_name = "FILE", value_parser = plot::path, conflicts_with_all = ["server", "reverse"])]
+    plot: Option<PathBuf>,
     #[command(flatten)]
     site: Site,
 }
@@ -60,9 +67,11 @@ impl Perf {
         if let Some(on) = &self.server {
             return serve(&self.site, &self.stack, on, self.json, termination).await;
         }
+        // A file that can't be written is told before the run.
+        let figure = self.plot.as_deref().map(Figure::open).transpose()?;
         let measuring = async {
             let place = Place::find(self.client.as_deref().unwrap_or_default()).await?;
-            self.site.transport().run(Client { perf: &self, place }).await
+            self.site.transport().run(Client { perf: &self, place, figure }).await
         };
         termination.work(measuring).await
     }

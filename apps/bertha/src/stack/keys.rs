@@ -33,7 +33,7 @@ pub(crate) struct Keys {
     #[arg(long, value_name = "NAME")]
     tls_name: Option<String>,
     /// The congestion control of `reliable` at this end: newreno, cubic, bbr (the default), or an agent: agent,
-    /// agent:ALGORITHM, agent:SOCKET or agent:ALGORITHM@SOCKET.
+    /// agent:ALGORITHM, agent:SOCKET or agent:ALGORITHM@SOCKET, where SOCKET is a path, or shm: and a path.
     #[arg(long, value_name = "CONTROL")]
     congestion: Option<Choice>,
     /// The folder for qlogs of `reliable`: a file for each connection, with its packets, losses and windows.
@@ -63,6 +63,10 @@ impl Keys {
     /// Enters a server at `addr` in the directory, or warns that the directory does not take it.
     pub(crate) async fn register(&self, addr: &Addr) -> Registration {
         self.directory.register(&format!("bertha-perf-{}", std::process::id()), from_ref(addr)).await
+    }
+
+    pub(crate) fn congestion(&self) -> Option<&Choice> {
+        self.congestion.as_ref()
     }
 
     /// Returns the Chunnel with this congestion control, or else with that of the options.

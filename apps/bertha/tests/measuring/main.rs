@@ -8,6 +8,7 @@ mod drops;
 mod ending;
 mod late;
 mod noted;
+mod plot;
 mod program;
 mod texts;
 

@@ -1,9 +1,12 @@
 //! The flows of an agent, by their datapaths. Sans-IO.
 
 use crate::message::{Create, Field, Message, Register};
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
+use std::iter::Sum;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Maximum number of flows of an agent. The flows beyond are left to their own controls.
@@ -25,7 +28,7 @@ const RATE: u32 = 5;
 /// A flow that an agent controls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowStatus {
-    /// The socket of the flow's datapath.
+    /// The socket of the flow's datapath, or `shm:` and a name of the connection through shared memory.
     pub datapath: PathBuf,
     /// The number of the flow, unique within its datapath.
     pub flow: u32,
@@ -56,6 +59,34 @@ pub struct AgentTotals {
     pub refused: u64,
     /// Messages that a datapath did not take.
     pub unsent: u64,
+}
+
+impl Sum for AgentTotals {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, totals| Self {
+            created: sum.created + totals.created,
+            ended: sum.ended + totals.ended,
+            vanished: sum.vanished + totals.vanished,
+            refused: sum.refused + totals.refused,
+            unsent: sum.unsent + totals.unsent,
+        })
+    }
+}
+
+/// The flows of an agent, for other threads than the agent's.
+#[derive(Debug, Clone)]
+pub struct AgentFlows(pub(super) Arc<Mutex<FlowTable>>);
+
+impl AgentFlows {
+    /// Returns all flows, by datapath and number.
+    pub fn status(&self) -> Vec<FlowStatus> {
+        self.0.lock().status()
+    }
+
+    /// Returns the counters.
+    pub fn totals(&self) -> AgentTotals {
+        self.0.lock().totals
+    }
 }
 
 /// The reason for which an agent takes no message.

@@ -1,7 +1,12 @@
-//! The agent's end of a Unix socket, for programs that run algorithms of portus.
+//! The agent's ends of the connections to datapaths, for programs that run algorithms of portus.
 
+mod admission;
 mod flows;
+#[cfg(feature = "shm")]
+mod memory;
 mod socket;
 
-pub use flows::{AgentTotals, FlowStatus};
-pub use socket::{AgentFlows, AgentSocket};
+pub use flows::{AgentFlows, AgentTotals, FlowStatus};
+#[cfg(feature = "shm")]
+pub use memory::AgentMemory;
+pub use socket::AgentSocket;

@@ -1,18 +1,13 @@
 //! The socket of an agent, for portus.
 
-use super::flows::{FlowTable, Refused};
-use super::{AgentTotals, FlowStatus};
+use super::AgentFlows;
+use super::admission::Admission;
 use crate::connect::{GuardedSocket, OwnPath, is_nothing};
-use crate::message::{Create, Malformed, Measure, Message, Ready};
-use bertha_core::log_pause::LogPause;
 use bertha_core::{Error, ErrorKind};
-use parking_lot::Mutex;
 use rustix::net::SocketAddrUnix;
-use std::collections::VecDeque;
 use std::io;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The longest time of a call to receive, after which portus looks if it has to stop.
@@ -40,27 +35,7 @@ const TICK: Duration = Duration::from_millis(200);
 pub struct AgentSocket {
     socket: GuardedSocket,
     _own: OwnPath,
-    flows: AgentFlows,
-    /// Messages that come before those in the socket.
-    next: Mutex<VecDeque<(Vec<u8>, PathBuf)>>,
-    /// The pause between two lines about refused messages.
-    pause: Mutex<LogPause>,
-}
-
-/// The flows of an agent, for other threads than the agent's.
-#[derive(Debug, Clone)]
-pub struct AgentFlows(Arc<Mutex<FlowTable>>);
-
-impl AgentFlows {
-    /// Returns all flows, by datapath and number.
-    pub fn status(&self) -> Vec<FlowStatus> {
-        self.0.lock().status()
-    }
-
-    /// Returns the counters.
-    pub fn totals(&self) -> AgentTotals {
-        self.0.lock().totals
-    }
+    admission: Admission,
 }
 
 impl AgentSocket {
@@ -91,90 +66,38 @@ impl AgentSocket {
         OwnPath::vacate(&path).map_err(failed)?;
         let socket = GuardedSocket::bind(&path, TICK).map_err(failed)?;
         let own = OwnPath::bound(&path);
-        let algorithms = algorithms.iter().map(ToString::to_string).collect();
-        let flows = AgentFlows(Arc::new(Mutex::new(FlowTable::new(algorithms))));
-        Ok(Self { socket, _own: own, flows, next: Mutex::default(), pause: Mutex::default() })
+        Ok(Self { socket, _own: own, admission: Admission::new(algorithms) })
     }
 
     /// Returns the flows, for statistics.
     pub fn flows(&self) -> AgentFlows {
-        self.flows.clone()
+        self.admission.flows.clone()
     }
 
     /// Receives a message that portus can handle. Returns its length, and its datapath.
     fn receive(&self, bytes: &mut [u8]) -> io::Result<(usize, PathBuf)> {
         self.end_flows_of_vanished();
         loop {
-            if let Some((message, from)) = self.next.lock().pop_front()
-                && let Some(space) = bytes.get_mut(..message.len())
-            {
-                space.copy_from_slice(&message);
-                return Ok((message.len(), from));
+            if let Some(next) = self.admission.next(bytes) {
+                return Ok(next);
             }
             let received = self.socket.recv(bytes)?;
             let from = received.path.as_ref().and_then(path_of).filter(|_| received.is_trusted());
-            let arrived = &bytes[..received.length];
             let Some(from) = from else {
-                self.refuse(&received, "a message without an address, or of another user");
+                self.admission.refuse(&received, "a message without an address, or of another user");
                 continue;
             };
-            match self.judge(&from, arrived) {
-                // Installing the programs again ends the flows, which the datapath then announces again.
-                Ok(()) if self.flows.0.lock().needs_programs(&from) => {
-                    self.next.lock().push_back((ready(), from));
-                }
-                Ok(()) => return Ok((received.length, from)),
-                Err(reason) => self.refuse(&from, &reason),
+            if self.admission.admits(&from, &bytes[..received.length]) {
+                return Ok((received.length, from));
             }
         }
     }
 
-    /// Checks all messages in `arrived`.
-    fn judge(&self, from: &Path, mut arrived: &[u8]) -> Result<(), String> {
-        if arrived.is_empty() {
-            return Err("an empty message".to_owned());
-        }
-        while !arrived.is_empty() {
-            let (message, length) = Message::decode(arrived).map_err(|error: Malformed| error.to_string())?;
-            let mut flows = self.flows.0.lock();
-            flows.on_message(from, &message, Instant::now()).map_err(|refused| {
-                match (refused, &message) {
-                    (Refused::UnknownAlgorithm, Message::Create(create)) => {
-                        unknown(create, flows.algorithms())
-                    }
-                    (Refused::TooManyFlows, _) => "too many flows for one agent".to_owned(),
-                    _ => "a message that only agents send".to_owned(),
-                }
-            })?;
-            arrived = &arrived[length..];
-        }
-        Ok(())
-    }
-
-    fn refuse(&self, from: &dyn std::fmt::Debug, reason: &str) {
-        self.flows.0.lock().totals.refused += 1;
-        if self.pause.lock().is_over(Some(Instant::now())) {
-            tracing::warn!(
-                ?from,
-                reason,
-                "CCP: a message of a datapath was dropped; for a second, others are counted alone"
-            );
-        }
-    }
-
-    /// Ends the flows of datapaths that are gone, which could not say so.
+    /// Ends the flows of datapaths that are gone.
     fn end_flows_of_vanished(&self) {
-        let silent = self.flows.0.lock().silent(Instant::now());
-        for datapath in silent {
-            if is_somebody_at(&datapath) {
-                continue;
-            }
-            let ended = self.flows.0.lock().forget(&datapath);
-            if !ended.is_empty() {
-                tracing::info!(datapath = %datapath.display(), flows = ended.len(), "CCP: a datapath has vanished");
-            }
-            let messages = ended.into_iter().filter_map(end);
-            self.next.lock().extend(messages.map(|message| (message, datapath.clone())));
+        let silent = self.admission.flows.0.lock().silent(Instant::now());
+        for datapath in silent.iter().filter(|datapath| !is_somebody_at(datapath)) {
+            self.admission.end_flows_of(datapath);
         }
     }
 }
@@ -193,9 +116,7 @@ impl portus::ipc::Ipc for AgentSocket {
         if let Err(error) = &sent {
             tracing::debug!(datapath = %to.display(), %error, "CCP: a message to a datapath was dropped");
         }
-        if let Ok((message, _)) = Message::decode(message) {
-            self.flows.0.lock().on_sent(to, &message, sent.is_ok());
-        }
+        self.admission.on_sent(to, message, sent.is_ok());
         Ok(())
     }
 
@@ -222,27 +143,4 @@ fn path_of(address: &SocketAddrUnix) -> Option<PathBuf> {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     address.path_bytes().filter(|path| !path.is_empty()).map(|path| PathBuf::from(OsStr::from_bytes(path)))
-}
-
-fn unknown(create: &Create, known: &[String]) -> String {
-    let flow = create.flow;
-    let name = create.algorithm.as_str().unwrap_or("(no text)");
-    format!(
-        "flow {flow} requests the algorithm `{}`, and this agent has {}",
-        name.escape_debug(),
-        known.join(", ")
-    )
-}
-
-fn ready() -> Vec<u8> {
-    let mut message = Vec::new();
-    Ready { id: 0 }.encode(&mut message);
-    message
-}
-
-/// Returns the message that ends a flow.
-fn end(flow: u32) -> Option<Vec<u8>> {
-    let mut message = Vec::new();
-    Measure::encode_fields(flow, 0, &[], &mut message).ok()?;
-    Some(message)
 }

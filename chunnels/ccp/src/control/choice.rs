@@ -1,6 +1,7 @@
 //! A congestion control by its name.
 
 use super::Ccp;
+use crate::connect::MEMORY;
 use bertha_chunnels::congestion::{Algorithm, Bbr, Cubic, NewReno};
 use bertha_core::{Error, ErrorKind};
 use std::fmt;
@@ -20,6 +21,7 @@ const AGENT: &str = "/tmp/ccp/portus";
 /// | `agent:cubic` | the algorithm `cubic` of this agent |
 /// | `agent:/run/my/agent` | the default algorithm of the agent at this socket |
 /// | `agent:cubic@/run/my/agent` | the algorithm `cubic` of the agent at this socket |
+/// | `agent:shm:/run/my/memory`, `agent:cubic@shm:/run/my/memory` | these algorithms of the agent that shares memory with processes which connect there, with the feature `shm` |
 ///
 /// ```
 /// use bertha_ccp::Choice;
@@ -39,7 +41,16 @@ enum Kind {
     NewReno,
     Cubic,
     Bbr,
-    Agent { algorithm: String, socket: PathBuf },
+    Agent { algorithm: String, place: Place },
+}
+
+/// The place of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    /// A Unix datagram socket.
+    Socket(PathBuf),
+    /// The Unix socket at which processes connect that share memory with the agent.
+    Memory(PathBuf),
 }
 
 impl Choice {
@@ -48,14 +59,30 @@ impl Choice {
     ///
     /// # Errors
     /// [`Io`](ErrorKind::Io) if the socket of this end can't be made, [`Invalid`](ErrorKind::Invalid) if the
-    /// agent's path is no path of a socket.
+    /// agent's path is no path of a socket, or if the agent shares memory and the feature `shm` is missing.
     pub fn open(&self) -> Result<Arc<dyn Algorithm>, Error> {
         Ok(match &self.0 {
             Kind::NewReno => Arc::new(NewReno),
             Kind::Cubic => Arc::new(Cubic),
             Kind::Bbr => Arc::new(Bbr),
-            Kind::Agent { algorithm, socket } => Arc::new(Ccp::connect(socket)?.algorithm(algorithm)?),
+            Kind::Agent { algorithm, place } => Arc::new(place.connect()?.algorithm(algorithm)?),
         })
+    }
+}
+
+impl Place {
+    fn connect(&self) -> Result<Ccp, Error> {
+        match self {
+            Self::Socket(path) => Ccp::connect(path),
+            #[cfg(feature = "shm")]
+            Self::Memory(path) => Ccp::shm(path),
+            #[cfg(not(feature = "shm"))]
+            Self::Memory(_) => {
+                let what =
+                    format!("the agent at {self} shares memory, for which the feature `shm` is missing");
+                Err(Error::new(ErrorKind::Invalid, what).at("CCP"))
+            }
+        }
     }
 }
 
@@ -69,8 +96,10 @@ impl FromStr for Choice {
             "bbr" => Kind::Bbr,
             "agent" => agent("", AGENT)?,
             _ => match name.strip_prefix("agent:") {
+                // A path behind `shm:` may have any form.
+                Some(of) if of.starts_with(MEMORY) => agent("", of)?,
                 Some(of) => match of.split_once('@') {
-                    Some((algorithm, socket)) => agent(algorithm, socket)?,
+                    Some((algorithm, place)) => agent(algorithm, place)?,
                     None if of.is_empty() => return Err(unknown(name)),
                     None if of.contains('/') => agent("", of)?,
                     None => agent(of, AGENT)?,
@@ -81,18 +110,23 @@ impl FromStr for Choice {
     }
 }
 
-fn agent(algorithm: &str, socket: &str) -> Result<Kind, Error> {
+fn agent(algorithm: &str, place: &str) -> Result<Kind, Error> {
     crate::message::AlgorithmName::new(algorithm)?;
-    if socket.is_empty() {
-        return Err(Error::new(ErrorKind::Invalid, "`agent:ALGORITHM@` needs the path of a socket").at("CCP"));
+    let (path, place): (_, fn(PathBuf) -> Place) = match place.strip_prefix(MEMORY) {
+        Some(path) => (path, Place::Memory),
+        None => (place, Place::Socket),
+    };
+    if path.is_empty() {
+        let what = "`agent:ALGORITHM@` and `shm:` need the path of a socket";
+        return Err(Error::new(ErrorKind::Invalid, what).at("CCP"));
     }
-    Ok(Kind::Agent { algorithm: algorithm.to_owned(), socket: socket.into() })
+    Ok(Kind::Agent { algorithm: algorithm.to_owned(), place: place(path.into()) })
 }
 
 fn unknown(name: &str) -> Error {
     let what = format!(
         "`{name}` is no congestion control; there are newreno, cubic, bbr, agent, agent:ALGORITHM, agent:PATH and \
-         agent:ALGORITHM@PATH"
+         agent:ALGORITHM@PATH, where PATH may begin with shm:"
     );
     Error::new(ErrorKind::Invalid, what).at("CCP")
 }
@@ -103,7 +137,16 @@ impl fmt::Display for Choice {
             Kind::NewReno => f.write_str("newreno"),
             Kind::Cubic => f.write_str("cubic"),
             Kind::Bbr => f.write_str("bbr"),
-            Kind::Agent { algorithm, socket } => write!(f, "agent:{algorithm}@{}", socket.display()),
+            Kind::Agent { algorithm, place } => write!(f, "agent:{algorithm}@{place}"),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Socket(path) => write!(f, "{}", path.display()),
+            Self::Memory(path) => write!(f, "{MEMORY}{}", path.display()),
         }
     }
 }
@@ -112,9 +155,9 @@ impl fmt::Display for Choice {
 mod tests {
     use super::*;
 
-    fn socket_of(name: &str) -> (String, String) {
+    fn place_of(name: &str) -> (String, String) {
         match name.parse::<Choice>().unwrap().0 {
-            Kind::Agent { algorithm, socket } => (algorithm, socket.display().to_string()),
+            Kind::Agent { algorithm, place } => (algorithm, place.to_string()),
             kind => panic!("{kind:?}"),
         }
     }
@@ -124,10 +167,16 @@ mod tests {
         for name in ["newreno", "cubic", "bbr"] {
             assert_eq!(name.parse::<Choice>().unwrap().to_string(), name);
         }
-        assert_eq!(socket_of("agent"), (String::new(), AGENT.to_owned()));
-        assert_eq!(socket_of("agent:copa"), ("copa".to_owned(), AGENT.to_owned()));
-        assert_eq!(socket_of("agent:./here"), (String::new(), "./here".to_owned()));
-        assert_eq!(socket_of("agent:copa@/run/a"), ("copa".to_owned(), "/run/a".to_owned()));
+        assert_eq!(place_of("agent"), (String::new(), AGENT.to_owned()));
+        assert_eq!(place_of("agent:copa"), ("copa".to_owned(), AGENT.to_owned()));
+        assert_eq!(place_of("agent:./here"), (String::new(), "./here".to_owned()));
+        assert_eq!(place_of("agent:copa@/run/a"), ("copa".to_owned(), "/run/a".to_owned()));
+        assert_eq!(place_of("agent:shm:/run/@a"), (String::new(), "shm:/run/@a".to_owned()));
+        assert_eq!(place_of("agent:shm:a"), (String::new(), "shm:a".to_owned()));
+        assert_eq!(place_of("agent:copa@shm:/run/a"), ("copa".to_owned(), "shm:/run/a".to_owned()));
+        for name in ["agent:@shm:/run/a", "agent:@/run/a", "agent:copa@shm:/run/a"] {
+            assert_eq!(name.parse::<Choice>().unwrap().to_string(), name);
+        }
         assert_eq!("agent:copa@/run/a".parse::<Choice>().unwrap().to_string(), "agent:copa@/run/a");
     }
 
@@ -136,7 +185,7 @@ mod tests {
         let error = "reno".parse::<Choice>().unwrap_err();
         assert!(error.to_string().contains("`reno`") && error.to_string().contains("agent:PATH"), "{error}");
         let long = format!("agent:{}", "x".repeat(64));
-        for name in ["", "Cubic", "agent:", "agent:x@", &long] {
+        for name in ["", "Cubic", "agent:", "agent:x@", "agent:shm:", "agent:x@shm:", &long] {
             assert!(name.parse::<Choice>().is_err(), "{name}");
         }
     }

@@ -75,6 +75,20 @@ impl Ccp {
         Ok(Self::over(connect::connect_anywhere(agent.as_ref())?))
     }
 
+    /// The agent that listens at `agent` for processes that share memory with it, as `bertha-agent --shm` does. Messages go through
+    /// two rings of 512 KiB, and survive neither end. Memory is shared with a process of the user of this process, or of
+    /// root, alone; the kernel vouches for the user.
+    ///
+    /// The agent need not be there yet. A thread connects to it, again and again, and receives from it. The call waits for the first
+    /// attempt, for a tenth of a second at most.
+    ///
+    /// # Errors
+    /// [`Io`](bertha_core::ErrorKind::Io) if the thread can't be started.
+    #[cfg(feature = "shm")]
+    pub fn shm(agent: impl AsRef<Path>) -> Result<Self, Error> {
+        Ok(Self::over(connect::memory::connect(agent.as_ref())?))
+    }
+
     /// Makes a congestion control by an agent in this process, and returns the agent's end:
     /// `portus::RunBuilder` runs algorithms on it.
     #[cfg(feature = "agent")]
