@@ -39,6 +39,7 @@ mod ending;
 mod floors;
 mod handshake_faults;
 mod impostors;
+mod kernel_shard;
 mod keyed;
 mod late_datapath;
 mod lean;

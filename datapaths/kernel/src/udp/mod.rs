@@ -2,12 +2,14 @@
 
 mod control;
 mod gso_batch;
+mod io;
 mod offload;
 mod peer;
 mod receive;
 mod remote;
 mod send;
 mod socket;
+mod steering;
 
 use crate::datagram::{self, DatagramConnection, DatagramListener, DatagramSocket};
 use crate::options::{Options, option_methods};
