@@ -2,6 +2,7 @@
 
 mod figures;
 mod handler;
+mod kernel;
 mod listening;
 mod router;
 mod shard;
@@ -17,6 +18,8 @@ use bertha_program::tls::Encryption;
 
 use crate::resp::{self, RespAddr, Routes};
 use crate::{Capacity, Sharding, shard_addrs, shard_map};
+use kernel::KernelShards;
+use router::Local;
 use starting::{RespEnds, ShardSettings, start_shard};
 use thread::Thread;
 
@@ -41,7 +44,7 @@ pub struct Options {
     pub advertise: Option<IpAddr>,
     /// The shards behind the router.
     pub shards: Shards,
-    /// The side that may route.
+    /// The place where requests may be routed.
     pub sharding: Sharding,
     /// Capacity of each local shard.
     pub capacity: Capacity,
@@ -109,11 +112,12 @@ impl Server {
             }
             Shards::Remote(_) => (None, Vec::new()),
         };
-        if options.sharding == Sharding::Client {
+        if matches!(options.sharding, Sharding::Client | Sharding::Kernel) {
             queues.clear();
         }
         let mut threads = Vec::<Thread>::new();
         let resp_shared = resp.as_ref().map(RespEnds::shared);
+        let mut in_threads = Vec::new();
         let mut figures = Figures { stores: Vec::new(), resp: resp_shared };
         let shards = match &options.shards {
             Shards::Remote(shards) => shards.clone(),
@@ -126,19 +130,22 @@ impl Server {
                     figures.stores.push(shard.store().clone());
                     let settings = ShardSettings {
                         addr,
-                        shard,
+                        shard: shard.clone(),
                         encryption: options.encryption.clone(),
                         queue: queues.next(),
                         with_resp,
                     };
-                    let shard = start_shard(number, settings, &stopper)?;
-                    advertised.push(options.advertised(shard.addrs().bertha)?.into());
-                    threads.push(shard);
+                    let thread = start_shard(number, settings, &stopper)?;
+                    advertised.push(options.advertised(thread.addrs().bertha)?.into());
+                    in_threads.push(thread.runtime().map(|runtime| (shard, runtime)));
+                    threads.push(thread);
                 }
                 advertised
             }
         };
         let map = shard_map(shards)?;
+        let in_threads = in_threads.into_iter().collect::<Option<Vec<_>>>().filter(|all| !all.is_empty());
+        let local = local.map(|queues| Local { queues, kernel: in_threads.map(KernelShards::new) });
         let router =
             router::start(options.addr, options.encryption, options.sharding, &map, local, &stopper)?;
         let addr = router.addrs().bertha;

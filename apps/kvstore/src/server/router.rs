@@ -1,12 +1,13 @@
 //! The router, whose address clients connect to.
 
+use super::kernel::KernelShards;
 use super::listening::Datapath;
 use super::thread::{self, Addrs, Opened, Thread};
 use super::{Handler, Listening, Stopper};
 use crate::{Message, Sharding};
-use bertha::chunnels::{Checksum, ClientShard, LocalShards, Serialize, ServerShard, ShardMap};
+use bertha::chunnels::{Checksum, ClientShard, KernelShard, LocalShards, Serialize, ServerShard, ShardMap};
 use bertha::prelude::*;
-use bertha::{Error, Settings};
+use bertha::{Error, ErrorKind, Settings};
 use bertha_program::tls::Encryption;
 use std::net::SocketAddr;
 
@@ -34,6 +35,14 @@ impl Handler for Router {
     }
 }
 
+/// The shards of this process.
+pub(super) struct Local {
+    /// The queues of requests that this end routes.
+    pub(super) queues: LocalShards<Message>,
+    /// The shards to which the kernel may route, on runtimes of tokio.
+    pub(super) kernel: Option<KernelShards>,
+}
+
 /// Starts the router's thread, with the stack that `sharding`, the place of the shards and the encryption
 /// require.
 pub(super) fn start(
@@ -41,32 +50,47 @@ pub(super) fn start(
     encryption: Option<Encryption>,
     sharding: Sharding,
     map: &ShardMap,
-    local: Option<LocalShards<Message>>,
+    local: Option<Local>,
     stopper: &Stopper,
 ) -> Result<Thread, Error> {
     let client = ClientShard::new(map.clone());
     let server = ServerShard::new(map.clone());
+    let kernel = KernelShard::new(map.clone());
     let messages = Serialize::<Message>::new();
     let settings = Settings::default();
     // Each combination is a type of its own, and no bound can say that a type parameter runs over both of two
     // lower parts.
     macro_rules! over {
-        ($settings:expr, $($lower:expr),+) => {
+        ($settings:expr, $($lower:expr),+) => {{
+            let router = Serving { addr, settings: $settings, stopper };
             match (sharding, local) {
-                (Sharding::Client, _) => serve(make_stack!(client, $($lower),+), addr, $settings, stopper),
-                (Sharding::Server, None) => serve(make_stack!(server, $($lower),+), addr, $settings, stopper),
-                (Sharding::Server, Some(local)) => {
-                    serve(make_stack!(server.local(local)?, $($lower),+), addr, $settings, stopper)
+                (Sharding::Client, _) => router.serve(make_stack!(client, $($lower),+), Router),
+                (Sharding::Server, None) => router.serve(make_stack!(server, $($lower),+), Router),
+                (Sharding::Server, Some(Local { queues, .. })) => {
+                    router.serve(make_stack!(server.local(queues)?, $($lower),+), Router)
+                }
+                (Sharding::Kernel, Some(Local { kernel: Some(shards), .. })) => {
+                    let strays = shards.strays(map.clone());
+                    router.serve(make_stack!(kernel.serve(shards), $($lower),+), strays)
+                }
+                (Sharding::Kernel, _) => {
+                    let what = "the kernel hands requests to local shards, in threads of tokio alone";
+                    Err(Error::new(ErrorKind::Invalid, what))
                 }
                 (Sharding::Either, None) => {
-                    serve(make_stack!(select!(client, server), $($lower),+), addr, $settings, stopper)
+                    router.serve(make_stack!(select!(client, server), $($lower),+), Router)
                 }
-                (Sharding::Either, Some(local)) => {
-                    let routing = select!(client, server.local(local)?);
-                    serve(make_stack!(routing, $($lower),+), addr, $settings, stopper)
+                (Sharding::Either, Some(Local { queues, kernel: None })) => {
+                    let routing = select!(client, server.local(queues)?);
+                    router.serve(make_stack!(routing, $($lower),+), Router)
+                }
+                (Sharding::Either, Some(Local { queues, kernel: Some(shards) })) => {
+                    let strays = shards.strays(map.clone());
+                    let routing = select!(kernel.serve(shards), client, server.local(queues)?);
+                    router.serve(make_stack!(routing, $($lower),+), strays)
                 }
             }
-        };
+        }};
     }
     match encryption {
         None => over!(settings, messages, Checksum::new()),
@@ -74,19 +98,29 @@ pub(super) fn start(
     }
 }
 
-fn serve<S>(stack: S, addr: SocketAddr, settings: Settings, stopper: &Stopper) -> Result<Thread, Error>
-where
-    S: Negotiate + 'static,
-    Datapath: Runs<S, Out: Connection<Data = Message>>,
-{
-    let stop = stopper.subscribe();
-    thread::start(
-        "router".to_owned(),
-        async move {
-            let listening = Listening::open(stack, addr, settings).await?;
-            let addrs = Addrs { bertha: listening.addr()?, resp: Vec::new(), shared: Vec::new() };
-            Ok(Opened { addrs, listeners: listening })
-        },
-        move |listening: Listening<S>| listening.serve(Router, stop),
-    )
+/// The settings of a router.
+struct Serving<'a> {
+    addr: SocketAddr,
+    settings: Settings,
+    stopper: &'a Stopper,
+}
+
+impl Serving<'_> {
+    fn serve<S>(self, stack: S, handler: impl Handler) -> Result<Thread, Error>
+    where
+        S: Negotiate + 'static,
+        Datapath: Runs<S, Out: Connection<Data = Message>>,
+    {
+        let Self { addr, settings, stopper } = self;
+        let stop = stopper.subscribe();
+        thread::start(
+            "router".to_owned(),
+            async move {
+                let listening = Listening::open(stack, addr, settings).await?;
+                let addrs = Addrs { bertha: listening.addr()?, resp: Vec::new(), shared: Vec::new() };
+                Ok(Opened { addrs, listeners: listening })
+            },
+            move |listening: Listening<S>| listening.serve(handler, stop),
+        )
+    }
 }

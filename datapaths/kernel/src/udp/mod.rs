@@ -8,6 +8,7 @@ mod peer;
 mod receive;
 mod remote;
 mod send;
+mod shards;
 mod socket;
 mod steering;
 

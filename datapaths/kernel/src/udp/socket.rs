@@ -6,7 +6,6 @@ use super::io::UdpIo;
 use super::offload::{Offload, offload};
 use super::peer::UdpPeer;
 use super::remote::Remote;
-use super::steering;
 use crate::SocketBase;
 use crate::base::{Bound, Local};
 use crate::datagram::{DatagramSocket, Steered, refusal};
@@ -19,7 +18,7 @@ use rustix::net::RecvFlags;
 use rustix::net::sockopt::{
     Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
 };
-use socket2::{Domain, Protocol, SockAddr, SockRef, Type};
+use socket2::{Domain, Protocol, SockAddr, Type};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -74,15 +73,15 @@ pub struct UdpSocket {
     /// datagram.
     pub(super) asks_where: bool,
     /// False if the kernel must not coalesce arriving datagrams.
-    coalesces: bool,
+    pub(super) coalesces: bool,
     /// The settings of a socket that receives from any peer.
-    settings: Option<Box<Udp>>,
+    pub(super) settings: Option<Box<Udp>>,
     /// The peers whose marks for congestion are counted.
     pub(super) ecn: EcnCounts,
 }
 
 /// Creates a socket that is not bound.
-fn create(Udp { options, keeps_whole }: &Udp, v4: bool) -> io::Result<socket2::Socket> {
+pub(super) fn create(Udp { options, keeps_whole }: &Udp, v4: bool) -> io::Result<socket2::Socket> {
     let domain = if v4 { Domain::IPV4 } else { Domain::IPV6 };
     let socket = socket2::Socket::new(domain, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
     // The system may grant less without an error.
@@ -126,29 +125,8 @@ impl UdpSocket {
         Ok(socket)
     }
 
-    /// Opens a socket at the address of this socket, which receives what the kernel steers to it.
-    ///
-    /// The kernel picks the socket of several datagrams at once if it has coalesced them, as a network card
-    /// does with datagrams of one sender and one length, and the first may be for another shard than the next.
-    /// It coalesces only where the socket of the first datagram asks for it, so these sockets never do.
-    pub(super) fn open_beside(&self) -> io::Result<Self> {
-        let (Some(local), Some(settings)) = (self.local, &self.settings) else {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "the socket does not listen"));
-        };
-        // The first socket sets the option after it was bound, so that it never shares the address of another
-        // listener.
-        SockRef::from(&self.io).set_reuse_port(true)?;
-        let socket = create(settings, local.is_ipv4())?;
-        socket.set_reuse_port(true)?;
-        socket.bind(&SockAddr::from(local))?;
-        let io = UdpIo::on_first_use(socket.into());
-        let mut socket = Self { coalesces: false, ..Self::new(io, settings, Some(local))? };
-        socket.ask_where(local.is_ipv4())?;
-        Ok(socket)
-    }
-
     /// Makes the state of a socket without a peer.
-    fn new(io: UdpIo, settings: &Udp, local: Option<SocketAddr>) -> io::Result<Self> {
+    pub(super) fn new(io: UdpIo, settings: &Udp, local: Option<SocketAddr>) -> io::Result<Self> {
         let Offload { state, segments } = offload()?;
         Ok(Self {
             io,
@@ -167,7 +145,7 @@ impl UdpSocket {
     }
 
     /// Has the kernel tell the destination of each datagram if the socket has several addresses.
-    fn ask_where(&mut self, v4: bool) -> io::Result<()> {
+    pub(super) fn ask_where(&mut self, v4: bool) -> io::Result<()> {
         self.asks_where = self.peer.is_none() && self.local.is_some_and(|local| local.ip().is_unspecified());
         if self.asks_where {
             tell_destinations(&self.io, v4)?;
@@ -272,7 +250,7 @@ impl DatagramSocket for UdpSocket {
     }
 
     fn steer(&self, by: &Steering) -> Result<Steered<Self>, Error> {
-        steering::steer(self, by)
+        self.open_shards(by)
     }
 }
 

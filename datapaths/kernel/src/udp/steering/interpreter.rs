@@ -1,6 +1,6 @@
 //! An interpreter of the program, by which tests compare it with the function from keys to shards.
 
-use super::program::{LOOK_UP, MAP, code, opcode::*};
+use super::code::{LOOK_UP, MAP, code, opcode::*};
 use bertha_bpf_sys::{Instruction, KEY, KeySet, Program};
 use bertha_chunnels::ShardMap;
 use bertha_core::{Addr, Steering};
@@ -134,7 +134,10 @@ fn what_no_datagram_holds_is_refused() {
 fn the_kernel_loads_it() {
     let prefixes = match KeySet::new(16) {
         Ok(prefixes) => prefixes,
-        Err(error) if error.kind() == ErrorKind::PermissionDenied && std::env::var_os("CI").is_none() => {
+        Err(error)
+            if error.kind() == ErrorKind::PermissionDenied
+                && std::env::var("CI").as_deref() != Ok("true") =>
+        {
             eprintln!("SKIPPED the_kernel_loads_it: it needs CAP_BPF ({error})");
             return;
         }
