@@ -274,6 +274,13 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
         self.peer.map_or(Set::NONE, |peer| peer.guaranteed_below(self.layers.1))
     }
 
+    /// Returns the name of the highest layer below the Chunnel under construction that does not carry each
+    /// message [by itself](crate::LayerInfo::apart), and may join messages that the Chunnel sends separately.
+    /// Returns `None` if there is no such layer, and without negotiation.
+    pub fn joins_messages_below(&self) -> Option<&'static str> {
+        self.peer?.joins_messages_below(self.layers.1)
+    }
+
     /// Returns the context for the layer above, whose connections `open` makes.
     pub(crate) fn through<'b, Outer>(self, open: &'b dyn Connector<Outer>) -> ConnectContext<'b, Outer>
     where
@@ -311,6 +318,12 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
         }
     }
 
+    /// Returns the context for a sibling of the connection.
+    pub(crate) fn for_sibling(self) -> Self {
+        // Each layer of the connection has taken its part of `peer`.
+        Self { peer: None, secured: None, notes: None, layers: (0, 0), ..self }
+    }
+
     /// Returns the context for a Chunnel that does the work of the next `count` layers.
     fn for_layers(self, count: usize) -> Self {
         let Range { start, end } = self.peer.map_or(0..0, |peer| peer.take(count));
@@ -340,6 +353,27 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
     {
         let opening = self.connector.connect(to, layers);
         Box::pin(async { Ok(opening.await?.connection) })
+    }
+
+    /// Makes the siblings of the connection below the Chunnel, at a server: for each shard a connection through
+    /// the same Chunnels to the same client, with a socket of its own, which any thread may use. The datapath
+    /// steers the client's messages to them by the rule that the Chunnel [declares](crate::LayerInfo::steered).
+    ///
+    /// Steering begins when the client has proved its address and a sibling is received from; messages before
+    /// that, and messages without a key, arrive at the connection below. The siblings end with that connection,
+    /// which alone knows of closes and time-outs: each `recv` then returns the connection's error. `close` of a
+    /// sibling, and dropping it, ends nothing.
+    ///
+    /// The Chunnels of a sibling see no [capability](Self::peer_capability) of the peer.
+    ///
+    /// # Errors
+    /// [`Unavailable`](ErrorKind::Unavailable) if the datapath does not steer, at a client, and for a stack that
+    /// takes the place of another stack in use.
+    pub fn siblings(&self) -> BoxFuture<'a, Result<Vec<Inner>, Error>>
+    where
+        Inner: 'a,
+    {
+        self.connector.siblings()
     }
 
     /// Works as [`connect_through`](Self::connect_through), and also returns the transcript and the peer's
@@ -380,6 +414,19 @@ pub trait Connector<Inner>: Send + Sync {
     fn connect<'a>(&'a self, to: Addr, above: Vec<Node>) -> BoxFuture<'a, Result<Connected<Inner>, Error>>
     where
         Inner: 'a;
+
+    /// Makes the siblings of the connection; see [`ConnectContext::siblings`]. The default refuses.
+    ///
+    /// # Errors
+    /// [`Unavailable`](ErrorKind::Unavailable).
+    fn siblings<'a>(&'a self) -> BoxFuture<'a, Result<Vec<Inner>, Error>>
+    where
+        Inner: 'a,
+    {
+        let what =
+            "this connection has no siblings: it is not a server's first stack over a datapath that steers";
+        Box::pin(async move { Err(Error::new(ErrorKind::Unavailable, what)) })
+    }
 }
 
 /// A connection that a [`Connector`] made.

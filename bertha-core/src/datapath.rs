@@ -1,6 +1,6 @@
 //! The bottom of a stack: base connections to addresses.
 
-use crate::{Addr, Base, Buf, Connection, Error, Properties};
+use crate::{Addr, Base, Buf, Connection, Error, ErrorKind, Properties, STEERED_PREFIX, Siblings, Steering};
 
 /// A way to the wire: kernel sockets, a poll-mode driver, a simulated network.
 ///
@@ -70,5 +70,30 @@ pub trait Listener<Data = Buf>: Send + Sync + 'static {
     /// returns `None`: there is no such bound, or the bound is unknown.
     fn capacity(&self) -> Option<usize> {
         None
+    }
+
+    /// Prepares the steering of messages to shards by this rule, whose offset counts from the first byte that
+    /// the datapath carries. Called at most once, before the first `accept`. The default refuses.
+    ///
+    /// # Errors
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) with the reason why messages can't be steered:
+    /// connections then work without siblings.
+    fn steer(&self, _by: &Steering) -> Result<(), Error> {
+        Err(Error::new(ErrorKind::Unavailable, "this datapath steers no messages to shards"))
+    }
+
+    /// Returns the siblings of one of this listener's connections, one for each shard. Once their
+    /// [route](Siblings::route) has begun, they receive the peer's messages that begin with `prefix` and hold
+    /// a key. All other messages arrive at `connection`. What a sibling sends leaves from the address of
+    /// `connection`.
+    ///
+    /// # Errors
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) unless [`steer`](Self::steer) has succeeded.
+    fn siblings(
+        &self,
+        _connection: &Self::Connection,
+        _prefix: [u8; STEERED_PREFIX],
+    ) -> Result<Siblings<Self::Connection>, Error> {
+        Err(Error::new(ErrorKind::Unavailable, "this datapath steers no messages to shards"))
     }
 }

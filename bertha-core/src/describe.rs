@@ -2,7 +2,7 @@
 
 use crate::capability::{Declared, Plain};
 use crate::guarantee::{self, Effects};
-use crate::{Capability, Policy, Preference};
+use crate::{Capability, Policy, Preference, Steering};
 use std::fmt;
 use std::sync::Arc;
 
@@ -93,6 +93,18 @@ impl Node {
             select @ Self::Select { .. } => select,
         }
     }
+
+    /// Marks the layers that need [steering](LayerInfo::steered) as [missing](LayerInfo::missing) it.
+    #[doc(hidden)]
+    pub fn lack_steering(&mut self, reason: &str) {
+        match self {
+            Self::Layer(layer) if layer.steering.is_some() => layer.missing = Some(reason.into()),
+            Self::Layer(_) => {}
+            Self::Select { branches, .. } => {
+                branches.iter_mut().flatten().for_each(|node| node.lack_steering(reason));
+            }
+        }
+    }
 }
 
 /// Returns the number of `select!`s in `nodes`, nested `select!`s included.
@@ -180,6 +192,9 @@ pub struct LayerInfo {
     guarantees: guarantee::Set,
     withdraws: guarantee::Set,
     needs: guarantee::Set,
+    steering: Option<Steering>,
+    apart: Option<usize>,
+    missing: Option<Arc<str>>,
     capability: Arc<dyn Declared>,
 }
 
@@ -204,6 +219,9 @@ impl LayerInfo {
             guarantees: guarantee::Set::NONE,
             withdraws: guarantee::Set::NONE,
             needs: guarantee::Set::NONE,
+            steering: None,
+            apart: None,
+            missing: None,
             capability,
         }
     }
@@ -243,6 +261,27 @@ impl LayerInfo {
     #[must_use]
     pub fn needing(self, needs: guarantee::Set) -> Self {
         Self { needs, ..self }
+    }
+
+    /// Declares that the Chunnel, at the server, has the datapath steer messages by this rule, whose offset
+    /// counts from the first byte of a message that is encoded directly below the Chunnel.
+    #[must_use]
+    pub fn steered(self, by: impl Into<Option<Steering>>) -> Self {
+        Self { steering: by.into(), ..self }
+    }
+
+    /// Declares that the Chunnel carries each message by itself: whole and unchanged behind `front` bytes, and
+    /// without state that leads from one message to the next. So a message may be received by another socket
+    /// than the message before it. A Chunnel that encodes messages declares the same of its encoding.
+    #[must_use]
+    pub fn apart(self, front: usize) -> Self {
+        Self { apart: Some(front), ..self }
+    }
+
+    /// Records that this end lacks what the Chunnel needs, for this reason: negotiation passes the layer over.
+    #[must_use]
+    pub fn missing(self, reason: impl Into<Arc<str>>) -> Self {
+        Self { missing: Some(reason.into()), ..self }
     }
 
     /// Returns the Chunnel's name: crate and type, as in `bertha-chunnels::Serialize`.
@@ -292,6 +331,22 @@ impl LayerInfo {
     /// Returns true if the Chunnel gives, withdraws or needs any guarantee.
     pub fn is_about_guarantees(&self) -> bool {
         !(self.guarantees | self.withdraws | self.needs).is_empty()
+    }
+
+    /// Returns the rule by which the datapath has to steer messages for the Chunnel.
+    pub fn steering(&self) -> Option<Steering> {
+        self.steering
+    }
+
+    /// Returns the number of bytes that the Chunnel puts in front of each message; `None` unless it carries
+    /// each message [by itself](Self::apart).
+    pub fn front(&self) -> Option<usize> {
+        self.apart
+    }
+
+    /// Returns the reason why the Chunnel can't be used at this end.
+    pub fn missing_reason(&self) -> Option<&str> {
+        self.missing.as_deref()
     }
 
     /// Returns the capability that the other end compares.

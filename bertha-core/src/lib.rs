@@ -78,6 +78,7 @@ mod select;
 mod setters;
 mod stack;
 pub mod statistics;
+mod steering;
 pub mod token_bucket;
 mod truth;
 mod wrap;
@@ -130,6 +131,7 @@ pub use stack::{Bottom, Stack};
 #[doc(hidden)]
 pub use statistics::LayerRegistry;
 pub use statistics::{DropCounter, Dropped, Drops, Statistics};
+pub use steering::{Route, STEERED_PREFIX, Siblings, Steering};
 pub use wrap::{Supports, Wrap};
 
 /// A boxed, sendable future, for the recursion over a stack on the control path.

@@ -50,6 +50,14 @@ impl PeerLayers {
         effects_of(below.filter(|node| is_two_sided(node))).gives()
     }
 
+    /// Returns the name of the highest layer from `end` on that does not carry each message by itself.
+    pub(crate) fn joins_messages_below(&self, end: usize) -> Option<&'static str> {
+        self.layers.get(end..)?.iter().find_map(|node| match node {
+            Node::Layer(layer) if layer.front().is_none() => Some(layer.name()),
+            _ => None,
+        })
+    }
+
     /// Returns the other end's capability of this type: the capability of the first of these layers that has
     /// such a capability.
     pub(crate) fn capability<C: Capability>(&self, layers: Range<usize>) -> Option<C> {

@@ -182,6 +182,21 @@ where
             Ok(Connected { connection, transcript, peer, secured })
         })
     }
+
+    fn siblings<'a>(&'a self) -> BoxFuture<'a, Result<Vec<Tail::Connection>, Error>>
+    where
+        Tail::Connection: 'a,
+    {
+        Box::pin(async move {
+            let below = self.context.siblings().await?;
+            let mut siblings = Vec::with_capacity(below.len());
+            for sibling in below {
+                let context = self.context.for_sibling();
+                siblings.push(self.tail.instantiate(sibling, self.picks, context).await?);
+            }
+            Ok(siblings)
+        })
+    }
 }
 
 /// Makes a Chunnel stack of any length, top first: a sent message passes through the first Chunnel first, and reaches the

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `nothing` | [`Nothing`] | nothing: stands in a stack where a Chunnel is optional |
 //! | `serialize` | [`Serialize`] | turns typed messages into bytes, with a codec: feature `postcard` (the default codec) or `bincode` |
-//! | `shard` | [`ClientShard`], [`ServerShard`], [`ShardRaw`](shard::ShardRaw) | send each message to the shard of its key |
+//! | `shard` | [`ClientShard`], [`ServerShard`], [`KernelShard`], [`ShardRaw`](shard::ShardRaw) | send each message to the shard of its key |
 //! | `reliable` | [`Reliable`] | delivers every message, once and undamaged, with [congestion control](congestion) |
 //! | `retry` | [`Retry`] | sends requests again until their replies arrive |
 //! | `ordered` | [`Ordered`], [`OrderedByKey`], [`ServiceOrdered`] | deliver messages in the order in which they were sent |
@@ -154,7 +154,7 @@ pub use rpc::Rpc;
 #[cfg(feature = "serialize")]
 pub use serialize::{Bincode, Codec, Postcard, Serialize};
 #[cfg(feature = "shard")]
-pub use shard::{ClientShard, Keyed, LocalShards, ServerShard, ShardMap};
+pub use shard::{ClientShard, KernelShard, Keyed, LocalShards, ServerShard, ShardMap};
 #[cfg(feature = "tls")]
 pub use tls::Tls;
 #[cfg(feature = "total-order")]

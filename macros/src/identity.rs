@@ -6,7 +6,7 @@ use crate::needs::Needs;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{DeriveInput, ExprPath, Generics, Ident, Path, Type, parse_quote, parse2};
+use syn::{DeriveInput, ExprPath, Generics, Ident, LitInt, Path, Type, parse_quote, parse2};
 
 /// # Errors
 /// The first mistake in the attributes.
@@ -49,6 +49,8 @@ pub(crate) fn derive(input: TokenStream, core: &Path) -> syn::Result<TokenStream
     }
     let needing = chunnel.needs.needing(core);
     let one_sided = chunnel.one_sided.then(|| quote!(.one_sided()));
+    let apart = chunnel.apart.as_ref().map(|front| quote!(.apart(#front)));
+    let steered = chunnel.steered.map(|path| quote!(.steered(#path(self))));
     let early = chunnel.no_early_data.then(|| quote!(.without_early_data()));
     let withdrawing =
         withdraws.map(|withdraws| quote!(.withdrawing(#core::guarantee::Set::of::<#withdraws>())));
@@ -62,7 +64,7 @@ pub(crate) fn derive(input: TokenStream, core: &Path) -> syn::Result<TokenStream
         #identity
         impl #impl_generics #core::Describe for #ident #type_generics #where_clause {
             fn describe(&self, into: &mut ::std::vec::Vec<#core::Node>) {
-                into.push(#core::Node::Layer(#layer #one_sided #early #guaranteeing #withdrawing #needing));
+                into.push(#core::Node::Layer(#layer #apart #steered #one_sided #early #guaranteeing #withdrawing #needing));
             }
 
             fn layers(&self) -> usize {
@@ -100,6 +102,8 @@ struct Attributes {
     version: u16,
     capability: Option<ExprPath>,
     layers: Option<ExprPath>,
+    apart: Option<LitInt>,
+    steered: Option<ExprPath>,
     one_sided: bool,
     no_early_data: bool,
     parameter: bool,
@@ -115,6 +119,8 @@ impl Attributes {
             version: 1,
             capability: None,
             layers: None,
+            apart: None,
+            steered: None,
             one_sided: false,
             no_early_data: false,
             parameter: false,
@@ -132,6 +138,10 @@ impl Attributes {
                 read.capability = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("layers") {
                 read.layers = Some(meta.value()?.parse()?);
+            } else if meta.path.is_ident("apart") {
+                read.apart = Some(meta.value()?.parse()?);
+            } else if meta.path.is_ident("steered") {
+                read.steered = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("one_sided") {
                 read.one_sided = true;
             } else if meta.path.is_ident("no_early_data") {
@@ -148,7 +158,7 @@ impl Attributes {
                 read.needs = Needs::read(&meta)?;
             } else {
                 return Err(meta.error(
-                    "expected `version = N`, `capability = path`, `layers = path`, `guarantees(..)`, `withdraws(..)`, `adds = path`, `needs(..)`, `needs = path`, `one_sided`, `no_early_data` or `parameter`",
+                    "expected `version = N`, `capability = path`, `layers = path`, `guarantees(..)`, `withdraws(..)`, `adds = path`, `needs(..)`, `needs = path`, `apart = N`, `steered = path`, `one_sided`, `no_early_data` or `parameter`",
                 ));
             }
             Ok(())
@@ -167,7 +177,7 @@ struct Contradiction {
 
 const EACH_LAYER: &str = "with `layers`, each layer says this itself, by a method of `LayerInfo`";
 
-const CONTRADICTIONS: [Contradiction; 7] = [
+const CONTRADICTIONS: [Contradiction; 9] = [
     Contradiction {
         argument: "one_sided",
         beside: "capability",
@@ -179,6 +189,8 @@ const CONTRADICTIONS: [Contradiction; 7] = [
         reason: "with `capability`, the version is the capability's: `#[capability(.., version = N)]`",
     },
     Contradiction { argument: "capability", beside: "layers", reason: EACH_LAYER },
+    Contradiction { argument: "apart", beside: "layers", reason: EACH_LAYER },
+    Contradiction { argument: "steered", beside: "layers", reason: EACH_LAYER },
     Contradiction { argument: "one_sided", beside: "layers", reason: EACH_LAYER },
     Contradiction { argument: "no_early_data", beside: "layers", reason: EACH_LAYER },
     Contradiction { argument: "adds", beside: "layers", reason: EACH_LAYER },
@@ -234,8 +246,9 @@ mod tests {
     fn an_argument_is_known_and_of_its_kind() {
         refuses(
             "#[chunnel(«onesided»)] struct Misspelt;",
-            "expected `version = N`, `capability = path`, `layers = path`, `guarantees(..)`, `withdraws(..)`, `adds = path`, `needs(..)`, `needs = path`, `one_sided`, `no_early_data` or `parameter`",
+            "expected `version = N`, `capability = path`, `layers = path`, `guarantees(..)`, `withdraws(..)`, `adds = path`, `needs(..)`, `needs = path`, `apart = N`, `steered = path`, `one_sided`, `no_early_data` or `parameter`",
         );
+        refuses("#[chunnel(apart = «\"four\"»)] struct NoLength;", "expected integer literal");
         refuses("#[chunnel(version = «\"two\"»)] struct NoNumber;", "expected integer literal");
         refuses("#[chunnel(version = «70000»)] struct LargeNumber;", "a version is a number from 0 to 65535");
     }
@@ -262,6 +275,8 @@ mod tests {
             "with `capability`, the version is the capability's: `#[capability(.., version = N)]`",
         );
         refuses("#[chunnel(«one_sided», layers = layers)] struct A;", EACH_LAYER);
+        refuses("#[chunnel(«apart» = 4, layers = layers)] struct A;", EACH_LAYER);
+        refuses("#[chunnel(layers = layers, «steered» = by)] struct A;", EACH_LAYER);
         refuses("#[chunnel(«needs»(Reliable), layers = layers)] struct A;", EACH_LAYER);
         refuses("#[chunnel(«capability» = width, layers = layers)] struct A;", EACH_LAYER);
         refuses("#[chunnel(«no_early_data», layers = layers)] struct A;", EACH_LAYER);

@@ -15,6 +15,7 @@ mod roaming;
 mod server;
 mod stages;
 mod statistics;
+mod steering;
 
 use crate::handshake::{Requirements, check_possible};
 use crate::happy_eyeballs::HappyEyeballs;
@@ -97,6 +98,7 @@ where
     // stream.
     let requirements = Requirements::new(settings.floor, listener.properties().unwrap_or(Properties::STREAM));
     check_possible(&nodes, requirements)?;
+    let nodes = steering::steered(nodes, |by| listener.steer(by))?;
     let (to_listener, from_links) = mpsc::channel(FROM_LINKS);
     tracing::debug!(target: "bertha::negotiation", stack = %stack.explain(), addr = %listener.local_addr(), "listening");
     let server = Arc::new(Server::new(stack, nodes, datapath, listener, settings, to_listener));

@@ -44,7 +44,7 @@ struct Serve {
     /// A shard elsewhere (`kvstore shard`), instead of local ones; repeat it in the order of the shards.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "shards", value_parser = zone::parse)]
     remote_shard: Vec<SocketAddr>,
-    /// The side that may route requests to shards.
+    /// The place where requests may be routed to shards.
     #[arg(long, value_enum, default_value_t)]
     sharding: Sharding,
     /// The way in which the router finds the shard of a request, if the shards are elsewhere.

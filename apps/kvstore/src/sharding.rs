@@ -1,4 +1,4 @@
-//! The shard of each request, and the side that chooses it.
+//! The shard of each request, and the place where it is chosen.
 
 use bertha::chunnels::{Keyed, ShardMap};
 use bertha::{Addr, Error, ErrorKind};
@@ -6,14 +6,16 @@ use std::net::SocketAddr;
 
 use crate::Message;
 
-/// The side that routes requests to shards.
+/// The place where requests are routed to shards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Sharding {
     /// The client, which sends each request straight to its shard.
     Client,
     /// The server, which passes on the client's requests to a single address.
     Server,
-    /// Either side: the two ends agree on a side when they connect, preferably the client.
+    /// The server's kernel, which hands each request to its shard's socket. It takes root or CAP_BPF.
+    Kernel,
+    /// Any of these: the two ends agree when they connect, preferably on the kernel, then on the client.
     #[default]
     Either,
 }

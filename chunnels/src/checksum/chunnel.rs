@@ -5,7 +5,7 @@ use bertha_core::{Base, Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 
 /// Drops damaged messages, by a CRC-32 in front of each message. See the [module](crate::checksum).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Identity)]
-#[chunnel(guarantees(IntegrityChecked))]
+#[chunnel(apart = 4, guarantees(IntegrityChecked))]
 pub struct Checksum;
 
 impl Checksum {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 ///
 /// A clone shares the counters: keep a clone to read them.
 #[derive(Clone, Identity)]
-#[chunnel(one_sided)]
+#[chunnel(apart = 0, one_sided)]
 pub struct Metrics {
     position: Cow<'static, str>,
     counters: Arc<Counters>,

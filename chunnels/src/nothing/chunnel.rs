@@ -5,7 +5,7 @@ use bertha_core::{Chunnel, ConnectContext, Connection, Error, Identity};
 
 /// Passes messages of any type through, in both directions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Identity)]
-#[chunnel(one_sided)]
+#[chunnel(apart = 0, one_sided)]
 pub struct Nothing;
 
 impl<Inner: Connection> Chunnel<Inner> for Nothing {

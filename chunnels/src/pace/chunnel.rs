@@ -6,7 +6,7 @@ use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 
 /// Sends at a bounded rate. See the [module](crate::pace).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Identity)]
-#[chunnel(one_sided)]
+#[chunnel(apart = 0, one_sided)]
 pub struct Pace {
     /// The rate and the burst, in bytes.
     rate: Rate,

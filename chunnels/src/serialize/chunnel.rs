@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 /// Messages are [bounded](crate::serialize#malformed-messages) in their length, in how deep their values are nested, and in the number
 /// of elements that take no bytes.
 #[derive(Identity)]
-#[chunnel(capability = Self::encoding)]
+#[chunnel(apart = 0, capability = Self::encoding)]
 pub struct Serialize<T, C = Postcard> {
     codec: C,
     /// The name of the message type, unless it is that of the Rust type.

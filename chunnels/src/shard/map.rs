@@ -55,6 +55,11 @@ impl ShardMap {
         Self { skip: bytes, ..self }
     }
 
+    /// Returns the number of bytes that are ignored at the start of a key.
+    pub(super) fn skipped(&self) -> usize {
+        self.skip
+    }
+
     /// Returns the shards' addresses, in order; at least one.
     pub fn shards(&self) -> &[Addr] {
         &self.shards

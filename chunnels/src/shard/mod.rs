@@ -1,15 +1,17 @@
 //! Sharding: each message goes to the shard of its key.
 //!
 //! The data of a service are split over several servers or threads, and each request is handled by the shard
-//! that has the key's data. Either end may route, so there are two Chunnels, and with a `select!` of both
-//! Chunnels the two ends decide when they connect:
+//! that has the key's data. Either end may route, or the server's kernel, so there are three Chunnels, and with
+//! a `select!` of them the two ends decide when they connect:
 //!
 //! * [`ClientShard`]: the client opens a connection to every shard and sends each request straight to its
 //!   shard. The server has less work, and requests take one hop less.
 //! * [`ServerShard`]: the client has one connection, and the server forwards requests to other servers, or to
 //!   threads of its own process ([`LocalShards`]).
+//! * [`KernelShard`]: the client has one connection, and the server's kernel picks the thread of each request
+//!   before any process sees it.
 //!
-//! Both Chunnels route with the same function over the same [`ShardMap`], and the two ends compare the map
+//! The Chunnels route with the same function over the same [`ShardMap`], and the two ends compare the map
 //! when they connect ([`Sharding`]). So no client routes by a map that differs from the server's map.
 //!
 //! ```
@@ -38,6 +40,7 @@
 mod client;
 mod failure;
 mod hash;
+mod kernel;
 mod keyed;
 mod map;
 mod parts;
@@ -52,6 +55,7 @@ mod tests;
 
 pub use client::{ClientShard, ClientShardConnection};
 pub use hash::shard_of;
+pub use kernel::{KernelShard, KernelShardConnection, ServeShards, SiblingConnection, Unserved};
 pub use keyed::Keyed;
 pub use map::{MAX_SHARDS, ShardMap};
 #[cfg(feature = "serialize")]

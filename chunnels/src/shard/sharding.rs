@@ -27,6 +27,8 @@ pub enum RoutedBy {
     Client,
     /// The server, with [`ServerShard`](super::ServerShard).
     Server,
+    /// The server's kernel, with [`KernelShard`](super::KernelShard).
+    Kernel,
 }
 
 impl Sharding {
@@ -43,6 +45,7 @@ impl fmt::Display for RoutedBy {
         f.write_str(match self {
             Self::Client => "the client",
             Self::Server => "the server",
+            Self::Kernel => "the server's kernel",
         })
     }
 }

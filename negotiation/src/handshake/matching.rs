@@ -294,9 +294,14 @@ impl Search<'_> {
                 SearchState::Layer { layer: theirs, next: their_next },
                 SearchState::Layer { layer: ours, next: our_next },
             ) => match ours.capability().compare(&theirs.capability, theirs.version, &theirs.encoding) {
-                Ok(()) => self.below(ours, agreed + 1, wanted, |search, wanted| {
-                    search.from(*their_next, *our_next, agreed + 1, wanted)
-                }),
+                Ok(()) => match ours.missing_reason() {
+                    None => self.below(ours, agreed + 1, wanted, |search, wanted| {
+                        search.from(*their_next, *our_next, agreed + 1, wanted)
+                    }),
+                    Some(reason) => {
+                        self.reject(agreed, || format!("the server can't run {}: {reason}", ours.name()))
+                    }
+                },
                 Err(mismatch) => self.reject(agreed, || mismatch_of(theirs, ours, &mismatch)),
             },
             (SearchState::End, SearchState::End) => {

@@ -10,11 +10,11 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
     type Base = C::Base;
 
     fn base(&self) -> &C::Base {
-        self.shared.base.base()
+        self.base.base()
     }
 
     fn mtu(&self) -> usize {
-        self.shared.base.mtu()
+        self.base.mtu()
     }
 
     async fn send(&self, mut message: Buf) -> Result<(), Error> {
@@ -25,7 +25,7 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
                 None => return Ok(()),
             }
         }
-        self.shared.base.send(seal(message, self.queue.header)?).await
+        self.base.send(seal(message, self.queue.header)?).await
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
@@ -37,7 +37,7 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
                     None => continue,
                 }
             }
-            let reception = pin!(shared.base.recv());
+            let reception = pin!(self.base.recv());
             let reception = Parked::new(&shared.lifecycle, &self.queue, EpochQueue::READING, reception);
             let received = reception.await.map_err(|error| shared.not_received(error))?;
             let Some(mut message) = received else { continue };
@@ -45,7 +45,7 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
                 shared.lifecycle.arrived();
                 return Ok(message);
             }
-            Box::pin(shared.deal_with(Some(&self.queue), [message])).await;
+            Box::pin(self.deal_with([message])).await;
         }
     }
 
@@ -53,7 +53,7 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
         if !self.shared.lifecycle.is_up()
             && let Some(left) = Box::pin(self.send_batch_before_up(&mut messages)).await?
         {
-            self.shared.base.send(seal(left, self.queue.header)?).await?;
+            self.base.send(seal(left, self.queue.header)?).await?;
         }
         let mut outcome = Ok(());
         let header = self.queue.header;
@@ -65,7 +65,7 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
                 None
             }
         });
-        self.shared.base.send_batch(sealed).await?;
+        self.base.send_batch(sealed).await?;
         outcome
     }
 
@@ -86,7 +86,7 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
             }
             let mut filter = Filter::new(self.queue.header, into);
             let received = {
-                let reception = pin!(shared.base.recv_batch(&mut filter, limit));
+                let reception = pin!(self.base.recv_batch(&mut filter, limit));
                 Parked::new(&shared.lifecycle, &self.queue, EpochQueue::READING, reception).await
             };
             let received = received.map_err(|error| shared.not_received(error))?;
@@ -97,7 +97,7 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
                 shared.lifecycle.arrived();
             }
             if !not_data.is_empty() {
-                Box::pin(shared.deal_with(Some(&self.queue), not_data)).await;
+                Box::pin(self.deal_with(not_data)).await;
             }
             if data > 0 {
                 return Ok(data);
@@ -106,12 +106,13 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
     }
 
     fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.shared.base.drain()
+        self.base.drain()
     }
 
     /// Tells the peer at most three times, until the peer has seen the close; a peer that has not seen it by
     /// then is gone. Over a base that loses messages a task repeats the close, and this method returns once
-    /// the first was sent. The link of an epoch that is over, or has not begun, has nothing to tell.
+    /// the first was sent. The link of an epoch that is over, or has not begun, has nothing to tell, nor has a
+    /// sibling.
     async fn close(&self) -> Result<(), Error> {
         if !self.queue.is_active() {
             return Ok(());
@@ -132,6 +133,9 @@ impl<C: Connection<Data = Buf>> Link<C> {
     /// a message.
     #[cold]
     async fn before_reading(&self) -> Result<Option<Buf>, Error> {
+        if let Some(route) = &self.route {
+            return self.begin_steering(&**route).await.map(|()| None);
+        }
         let state = self.queue.state();
         if let Some(message) = self.take_queued() {
             return Ok(Some(message));
@@ -144,6 +148,16 @@ impl<C: Connection<Data = Buf>> Link<C> {
         }
         // A message that came meanwhile is in the queue, and goes first.
         if self.shared.lifecycle.is_up() { Ok(None) } else { self.receive_before_up().await }
+    }
+
+    /// Handles messages that are not data of this link. A sibling gets such messages from a peer that has
+    /// restarted, and drops them.
+    #[cold]
+    async fn deal_with(&self, messages: impl IntoIterator<Item = Buf>) {
+        match self.route {
+            None => self.shared.deal_with(Some(&self.queue), messages).await,
+            Some(_) => messages.into_iter().for_each(|_| self.shared.count_dropped()),
+        }
     }
 
     /// Returns the next message in the queue, unless the link is not usable.

@@ -1,11 +1,13 @@
 //! Further connections for Chunnels that reach several addresses.
 
+use super::siblings::SiblingLinks;
 use super::{Link, establish};
 use crate::Settings;
 use crate::handshake::binding;
 use crate::reached::reached;
 use bertha_core::guarantee::Set;
-use bertha_core::{Addr, BoxFuture, Connected, Connector, Datapath, Error, Node, PeerLayers};
+use bertha_core::{Addr, BoxFuture, Connected, Connector, Datapath, Error, Listener, Node, PeerLayers};
+use std::future::ready;
 use std::sync::Arc;
 
 /// Opens links over `datapath`.
@@ -37,5 +39,33 @@ impl<D: Datapath> Connector<Link<D::Connection>> for LinkConnector<D> {
             let secured = session.secured().clone();
             Ok(Connected { connection, transcript, peer, secured })
         })
+    }
+}
+
+/// Opens links for the first stack of a server's connection, which may have siblings.
+pub(crate) struct AcceptedConnector<'a, D: Datapath> {
+    pub(crate) connector: &'a LinkConnector<D>,
+    pub(crate) listener: &'a D::Listener,
+    pub(crate) link: SiblingLinks<D::Connection>,
+}
+
+impl<D: Datapath> Connector<Link<D::Connection>> for AcceptedConnector<'_, D> {
+    fn connect<'a>(
+        &'a self,
+        to: Addr,
+        above: Vec<Node>,
+    ) -> BoxFuture<'a, Result<Connected<Link<D::Connection>>, Error>>
+    where
+        Link<D::Connection>: 'a,
+    {
+        self.connector.connect(to, above)
+    }
+
+    fn siblings<'a>(&'a self) -> BoxFuture<'a, Result<Vec<Link<D::Connection>>, Error>>
+    where
+        Link<D::Connection>: 'a,
+    {
+        let siblings = self.listener.siblings(self.link.base(), self.link.prefix());
+        Box::pin(ready(siblings.map(|siblings| self.link.over(siblings))))
     }
 }

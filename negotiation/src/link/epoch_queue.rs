@@ -54,6 +54,11 @@ impl EpochQueue {
         Self::new(u64::from_le_bytes(tag.data_header(round)), VecDeque::new(), NOT_READER, CAPACITY)
     }
 
+    /// Makes the queue of a sibling, which does not read before its steering has begun.
+    pub(crate) fn sibling(header: u64) -> Self {
+        Self::new(header, VecDeque::new(), NOT_READER, CAPACITY)
+    }
+
     /// Makes the queue of a round among any number of endpoints. Endpoints may be rounds apart, so the queue
     /// takes more messages.
     pub(crate) fn among(header: [u8; HEADER], is_not_reader: bool) -> Self {

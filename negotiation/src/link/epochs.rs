@@ -95,7 +95,8 @@ impl<C: Connection<Data = Buf>> Fork<C> {
             queues.remove(0);
         }
         queues.push(queue.clone());
-        let link = Link { shared: self.shared.clone(), queue: queue.clone() };
+        let shared = self.shared.clone();
+        let link = Link { base: shared.base.clone(), shared, queue: queue.clone(), route: None };
         (link, queue)
     }
 }

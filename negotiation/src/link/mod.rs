@@ -20,6 +20,7 @@ mod live_count;
 mod movable;
 mod parked;
 mod replacement;
+mod siblings;
 mod state;
 mod statistics;
 mod waker_list;
@@ -27,7 +28,7 @@ mod watchdog;
 
 use crate::wire::{HEADER, Tag};
 use crate::{Session, Settings};
-use bertha_core::{Base, Buf, Connection, Role, Runtime};
+use bertha_core::{Base, Buf, Connection, Role, Route, Runtime};
 use control::ServerQuestions;
 use epochs::Epochs;
 use establishing::{EarlyHandshake, UnvalidatedAddress};
@@ -40,7 +41,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Sender;
 
-pub(crate) use connector::LinkConnector;
+pub(crate) use connector::{AcceptedConnector, LinkConnector};
 pub(crate) use epoch_queue::{EpochQueue, GROUP_CAPACITY};
 pub(crate) use epochs::{Fork, Received};
 pub(crate) use establishing::{
@@ -63,6 +64,10 @@ pub(crate) use waker_list::WakerList;
 pub struct Link<C: Connection<Data = Buf>> {
     shared: Arc<LinkShared<C>>,
     queue: Arc<EpochQueue>,
+    /// The base that data take: the link's, or that of a sibling.
+    base: Arc<C>,
+    /// The steering of messages to this link, if it is a sibling.
+    route: Option<Arc<dyn Route>>,
 }
 
 type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
@@ -175,7 +180,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
         if base.reserved() < HEADER {
             base.reserve(HEADER);
         }
-        Self { shared: Arc::new(shared), queue }
+        Self { base: shared.base.clone(), shared: Arc::new(shared), queue, route: None }
     }
 
     /// Returns the running count of messages that were dropped: damaged, late, or of no connection.

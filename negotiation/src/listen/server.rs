@@ -16,7 +16,7 @@ use crate::handshake::{
     Accepted, Admission, AmplificationLimit, Decision, DecisionCache, EarlyData, Freshness, Requirements,
     Terms, Tickets, agreed_idle_timeout, decide_hashed, is_flight, path,
 };
-use crate::link::LinkConnector;
+use crate::link::{AcceptedConnector, LinkConnector};
 use crate::link::{
     AddressChallenge, Agreed, AnswerTask, CandidateSlot, Evictable, FromLink, MovableLinks, Setup, Start,
 };
@@ -496,7 +496,12 @@ where
         let secured = session.secured().clone();
         let counters = session.clone();
         let notes = NotePlace::default();
-        let context = ConnectContext::new(&*self.connector, Role::Server)
+        let connector = AcceptedConnector {
+            connector: &*self.connector,
+            listener: &self.listener,
+            link: link.sibling_links(),
+        };
+        let context = ConnectContext::new(&connector, Role::Server)
             .with_transcript(transcript)
             .with_peer(Some(&peer))
             .with_secured(&secured)

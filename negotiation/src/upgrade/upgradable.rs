@@ -19,6 +19,10 @@ const INBOUND: usize = 32;
 /// Maximum length of the queue of the application's requests.
 const REQUESTS: usize = 8;
 
+/// The reason why no layer is steered: the peers count the messages of a stack that they leave, and messages
+/// to siblings are not among those that the link has counted.
+const CHANGES: &str = "the stack can change while it is in use, which steering does not follow";
+
 /// A stack whose connections can change to other alternatives of its `select!`s while they are in use. Made
 /// by [`upgradable`](crate::Negotiate::upgradable), on both ends.
 ///
@@ -41,7 +45,9 @@ impl<S> Clone for Upgradable<S> {
 
 impl<S: Describe> Describe for Upgradable<S> {
     fn describe(&self, into: &mut Vec<Node>) {
+        let first = into.len();
         self.stack.describe(into);
+        into[first..].iter_mut().for_each(|node| node.lack_steering(CHANGES));
     }
 
     fn selects(&self) -> usize {

@@ -40,7 +40,7 @@ const TABLES: [(&str, usize); 15] = [
     ("tests/tests/chunnels/edges.md", 5),
     ("tests/tests/crowds/edges.md", 1),
     ("tests/tests/groups/edges.md", 1),
-    ("tests/tests/negotiation/edges.md", 3),
+    ("tests/tests/negotiation/edges.md", 4),
     ("tests/tests/queues/edges.md", 1),
     ("tests/tests/upgrade/edges.md", 1),
 ];

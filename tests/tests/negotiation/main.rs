@@ -40,6 +40,7 @@ mod fallback;
 mod floors;
 mod handshake_faults;
 mod impostors;
+mod kernel_shard;
 mod keyed;
 mod late_datapath;
 mod lean;

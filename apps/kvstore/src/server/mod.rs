@@ -2,6 +2,7 @@
 
 mod figures;
 mod handler;
+mod kernel;
 mod listening;
 mod router;
 mod scans;
@@ -19,6 +20,8 @@ use bertha_program::tls::Encryption;
 
 use crate::resp::{self, RespAddr, Routes};
 use crate::{Capacity, Sharding, shard_addrs, shard_map};
+use kernel::KernelShards;
+use router::Local;
 use shard::Inlets;
 use siblings::{SiblingEnd, Siblings};
 use starting::{RespEnds, ShardSettings, start_shard};
@@ -45,7 +48,7 @@ pub struct Options {
     pub advertise: Option<IpAddr>,
     /// The shards behind the router.
     pub shards: Shards,
-    /// The side that may route.
+    /// The place where requests may be routed.
     pub sharding: Sharding,
     /// The way in which the router finds the shard of a request, if the shards are elsewhere.
     pub routing: Routing,
@@ -116,11 +119,12 @@ impl Server {
             }
             Shards::Remote(_) => (None, Vec::new()),
         };
-        if options.sharding == Sharding::Client {
+        if matches!(options.sharding, Sharding::Client | Sharding::Kernel) {
             queues.clear();
         }
         let mut threads = Vec::<Thread>::new();
         let resp_shared = resp.as_ref().map(RespEnds::shared);
+        let mut in_threads = Vec::new();
         let mut figures = Figures { stores: Vec::new(), resp: resp_shared };
         let shards = match &options.shards {
             Shards::Remote(shards) => shards.clone(),
@@ -140,19 +144,22 @@ impl Server {
                     figures.stores.push(shard.store().clone());
                     let settings = ShardSettings {
                         addr,
-                        shard,
+                        shard: shard.clone(),
                         encryption: options.encryption.clone(),
                         inlets,
                         with_resp,
                     };
-                    let shard = start_shard(number, settings, &stopper)?;
-                    advertised.push(options.advertised(shard.addrs().bertha)?.into());
-                    threads.push(shard);
+                    let thread = start_shard(number, settings, &stopper)?;
+                    advertised.push(options.advertised(thread.addrs().bertha)?.into());
+                    in_threads.push(thread.runtime().map(|runtime| (shard, runtime)));
+                    threads.push(thread);
                 }
                 advertised
             }
         };
         let map = shard_map(shards)?;
+        let in_threads = in_threads.into_iter().collect::<Option<Vec<_>>>().filter(|all| !all.is_empty());
+        let local = local.map(|queues| Local { queues, kernel: in_threads.map(KernelShards::new) });
         let router = router::start(
             options.addr,
             options.encryption,

@@ -1,13 +1,14 @@
 //! The router, whose address clients connect to.
 
+use super::kernel::KernelShards;
 use super::listening::Datapath;
 use super::thread::{self, Addrs, Opened, Thread};
 use super::{Handler, Listening, Stopper};
 use crate::{Message, Messages, Sharding};
 use bertha::chunnels::shard::RouteUndecoded;
-use bertha::chunnels::{Checksum, ClientShard, LocalShards, ServerShard, ShardMap};
+use bertha::chunnels::{Checksum, ClientShard, KernelShard, LocalShards, ServerShard, ShardMap};
 use bertha::prelude::*;
-use bertha::{Error, Settings};
+use bertha::{Error, ErrorKind, Settings};
 use bertha_program::tls::Encryption;
 use std::net::SocketAddr;
 
@@ -45,6 +46,14 @@ pub enum Routing {
     Decoding,
 }
 
+/// The shards of this process.
+pub(super) struct Local {
+    /// The queues of requests that this end routes.
+    pub(super) queues: LocalShards<Message>,
+    /// The shards to which the kernel may route, on runtimes of tokio.
+    pub(super) kernel: Option<KernelShards>,
+}
+
 /// Starts the router's thread, with the stack that `sharding`, `routing`, the place of the shards and the
 /// encryption require.
 pub(super) fn start(
@@ -53,43 +62,59 @@ pub(super) fn start(
     sharding: Sharding,
     routing: Routing,
     map: &ShardMap,
-    local: Option<LocalShards<Message>>,
+    local: Option<Local>,
     stopper: &Stopper,
 ) -> Result<Thread, Error> {
     let client = make_stack!(ClientShard::new(map.clone()), Messages::new());
     let server = ServerShard::new(map.clone());
     let remote = make_stack!(server.clone(), Messages::new());
+    let kernel = KernelShard::new(map.clone());
     let settings = Settings::default();
     // Each combination is a type of its own, and no bound can say that a type parameter runs over both of two
     // lower parts.
     macro_rules! over {
-        ($settings:expr, $lower:expr) => {
+        ($settings:expr, $lower:expr) => {{
+            let router = Serving { addr, settings: $settings, stopper };
             match (sharding, local, routing) {
-                (Sharding::Client, _, _) => serve(make_stack!(client, $lower), addr, $settings, stopper),
-                (Sharding::Server, Some(local), _) => {
-                    let stack = make_stack!(server.local(local)?, Messages::new(), $lower);
-                    serve(stack, addr, $settings, stopper)
+                (Sharding::Client, _, _) => router.serve(make_stack!(client, $lower), Router),
+                (Sharding::Server, Some(Local { queues, .. }), _) => {
+                    let stack = make_stack!(server.local(queues)?, Messages::new(), $lower);
+                    router.serve(stack, Router)
                 }
                 (Sharding::Server, None, Routing::Decoding) => {
-                    serve(make_stack!(remote, $lower), addr, $settings, stopper)
+                    router.serve(make_stack!(remote, $lower), Router)
                 }
                 (Sharding::Server, None, Routing::Raw) => {
                     let stack = optimize!(make_stack!(remote, $lower), RouteUndecoded);
-                    serve(stack, addr, $settings, stopper)
+                    router.serve(stack, Router)
                 }
-                (Sharding::Either, Some(local), _) => {
-                    let server = make_stack!(server.local(local)?, Messages::new());
-                    serve(make_stack!(select!(client, server), $lower), addr, $settings, stopper)
+                (Sharding::Kernel, Some(Local { kernel: Some(shards), .. }), _) => {
+                    let strays = shards.strays(map.clone());
+                    router.serve(make_stack!(kernel.serve(shards), Messages::new(), $lower), strays)
+                }
+                (Sharding::Kernel, _, _) => {
+                    let what = "the kernel hands requests to local shards, in threads of tokio alone";
+                    Err(Error::new(ErrorKind::Invalid, what))
+                }
+                (Sharding::Either, Some(Local { queues, kernel: None }), _) => {
+                    let server = make_stack!(server.local(queues)?, Messages::new());
+                    router.serve(make_stack!(select!(client, server), $lower), Router)
+                }
+                (Sharding::Either, Some(Local { queues, kernel: Some(shards) }), _) => {
+                    let strays = shards.strays(map.clone());
+                    let kernel = make_stack!(kernel.serve(shards), Messages::new());
+                    let server = make_stack!(server.local(queues)?, Messages::new());
+                    router.serve(make_stack!(select!(kernel, client, server), $lower), strays)
                 }
                 (Sharding::Either, None, Routing::Decoding) => {
-                    serve(make_stack!(select!(client, remote), $lower), addr, $settings, stopper)
+                    router.serve(make_stack!(select!(client, remote), $lower), Router)
                 }
                 (Sharding::Either, None, Routing::Raw) => {
                     let stack = optimize!(make_stack!(select!(client, remote), $lower), RouteUndecoded);
-                    serve(stack, addr, $settings, stopper)
+                    router.serve(stack, Router)
                 }
             }
-        };
+        }};
     }
     match encryption {
         None => over!(settings, Checksum::new()),
@@ -97,19 +122,29 @@ pub(super) fn start(
     }
 }
 
-fn serve<S>(stack: S, addr: SocketAddr, settings: Settings, stopper: &Stopper) -> Result<Thread, Error>
-where
-    S: Negotiate + 'static,
-    Datapath: Runs<S, Out: Connection<Data = Message>>,
-{
-    let stop = stopper.subscribe();
-    thread::start(
-        "router".to_owned(),
-        async move {
-            let listening = Listening::open(stack, addr, settings).await?;
-            let addrs = Addrs { bertha: listening.addr()?, resp: Vec::new(), shared: Vec::new() };
-            Ok(Opened { addrs, listeners: listening })
-        },
-        move |listening: Listening<S>| listening.serve(Router, stop),
-    )
+/// The settings of a router.
+struct Serving<'a> {
+    addr: SocketAddr,
+    settings: Settings,
+    stopper: &'a Stopper,
+}
+
+impl Serving<'_> {
+    fn serve<S>(self, stack: S, handler: impl Handler) -> Result<Thread, Error>
+    where
+        S: Negotiate + 'static,
+        Datapath: Runs<S, Out: Connection<Data = Message>>,
+    {
+        let Self { addr, settings, stopper } = self;
+        let stop = stopper.subscribe();
+        thread::start(
+            "router".to_owned(),
+            async move {
+                let listening = Listening::open(stack, addr, settings).await?;
+                let addrs = Addrs { bertha: listening.addr()?, resp: Vec::new(), shared: Vec::new() };
+                Ok(Opened { addrs, listeners: listening })
+            },
+            move |listening: Listening<S>| listening.serve(handler, stop),
+        )
+    }
 }

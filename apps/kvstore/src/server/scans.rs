@@ -54,7 +54,8 @@ impl<T: Send + 'static> Scans<T> {
     }
 }
 
-async fn carry_out(scan: Message, store: &SharedStore, siblings: &Siblings) -> Option<Message> {
+/// Carries out a scan, and returns its reply; `None` if a shard has stopped.
+pub(super) async fn carry_out(scan: Message, store: &SharedStore, siblings: &Siblings) -> Option<Message> {
     let Body::Scan { count, room } = scan.body else { return None };
     let page = siblings.page(store, &scan.key, PageLimits::new(count, room)).await?;
     let body = Body::page(page, &scan.key);

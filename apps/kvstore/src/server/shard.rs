@@ -1,7 +1,7 @@
 //! A shard: a store and its clients.
 
 use super::listening::Datapath;
-use super::scans::Scans;
+use super::scans::{self, Scans};
 use super::siblings::{self, Question, Siblings};
 use super::{Handler, Listening, Stop};
 use crate::resp;
@@ -121,6 +121,15 @@ impl Shard {
         if let Some(siblings) = with {
             let left = messages.extract_if(.., |message| matches!(message.body, Body::Scan { .. }));
             left.for_each(|scan| scans.begin(scan, &self.store, siblings, ()));
+        }
+    }
+
+    /// Answers a request that came by itself; `None` if the shards of a scan have stopped.
+    pub(super) async fn reply_to(&self, mut request: Message) -> Option<Message> {
+        let answered = self.answer(&mut self.store.borrow(), &mut request);
+        match answered {
+            Answered::Here => Some(request),
+            Answered::With(siblings) => scans::carry_out(request, &self.store, siblings).await,
         }
     }
 

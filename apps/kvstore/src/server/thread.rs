@@ -5,11 +5,13 @@ use bertha::{Error, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
+use tokio::runtime::Handle;
 
 /// A thread that listens.
 #[derive(Debug)]
 pub(super) struct Thread {
     addrs: Addrs,
+    runtime: Option<Handle>,
     handle: JoinHandle<Result<(), Error>>,
 }
 
@@ -46,14 +48,14 @@ where
         bertha::block_on(async move {
             let Opened { addrs, listeners } = open.await?;
             // The receiver waits below.
-            let _ = ready.send(addrs);
+            let _ = ready.send((addrs, Handle::try_current().ok()));
             run(listeners).await;
             Ok(())
         })?
     };
     let handle = std::thread::Builder::new().name(name).spawn(work)?;
     match opened.recv() {
-        Ok(addrs) => Ok(Thread { addrs, handle }),
+        Ok((addrs, runtime)) => Ok(Thread { addrs, runtime, handle }),
         // The thread ended before it listened, and its result says why.
         Err(_) => Err(join(handle).err().unwrap_or_else(panicked)),
     }
@@ -63,6 +65,11 @@ impl Thread {
     /// Returns the addresses at which the thread listens.
     pub(super) fn addrs(&self) -> &Addrs {
         &self.addrs
+    }
+
+    /// Returns the runtime of the thread, if it is tokio's.
+    pub(super) fn runtime(&self) -> Option<Handle> {
+        self.runtime.clone()
     }
 
     /// Waits for the end of the thread.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bertha::chunnels::{Checksum, ClientShard, ServerShard, ShardMap};
+use bertha::chunnels::{Checksum, ClientShard, KernelShard, ServerShard, ShardMap};
 use bertha::prelude::*;
 use bertha::{Addr, DefaultDatapath, Settings};
 use bertha_kvstore::{Message, Messages, shard_addrs, shard_map};
@@ -40,7 +40,7 @@ pub(crate) struct Run {
     /// A shard of the store that is elsewhere; repeat it in the order of the shards.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "shards")]
     shard: Vec<SocketAddr>,
-    /// The side that routes requests to shards.
+    /// The place where requests are routed to shards.
     #[arg(long, value_enum, default_value_t = Sharding::Either)]
     sharding: Sharding,
     #[command(flatten)]
@@ -97,7 +97,8 @@ impl Run {
         let parameters = self.parameters()?;
         let map = self.map()?;
         let client = ClientShard::new(map.clone());
-        let server = ServerShard::new(map);
+        let server = ServerShard::new(map.clone());
+        let kernel = KernelShard::new(map);
         let messages = Messages::new();
         let settings = Settings::default();
         // Each combination is a type of its own, and no bound can say that a type parameter runs over both of
@@ -107,8 +108,9 @@ impl Run {
                 match self.sharding {
                     Sharding::Client => self.over(make_stack!(client, $($lower),+), $settings, &parameters).await,
                     Sharding::Server => self.over(make_stack!(server, $($lower),+), $settings, &parameters).await,
+                    Sharding::Kernel => self.over(make_stack!(kernel, $($lower),+), $settings, &parameters).await,
                     Sharding::Either => {
-                        let routing = select!(client, server);
+                        let routing = select!(kernel, client, server);
                         self.over(make_stack!(routing, $($lower),+), $settings, &parameters).await
                     }
                 }

@@ -43,8 +43,9 @@ pub fn over_load(title: &str, panels: &[Panel<'_>]) -> Result<String, PlotError>
 fn over(axis: &str, title: &str, panels: &[Panel<'_>]) -> Result<String, PlotError> {
     svg(900, 640, |root| {
         let root = root.titled(title, font(17))?;
-        let labels = panels.first().map(|panel| panel.series.iter().map(|series| &*series.label).collect());
-        let root = legend(&root, &labels.unwrap_or_default())?;
+        let named = panels.first().into_iter().flat_map(|panel| &panel.series);
+        let labels: Vec<_> = named.map(|series| &*series.label).collect();
+        let root = legend(&root, &labels)?;
         for (area, panel) in root.split_evenly((panels.len().max(1), 1)).iter().zip(panels) {
             let points = || panel.series.iter().flat_map(|series| &series.points);
             let time = linear(points().map(|point| point.0));

@@ -30,6 +30,11 @@ impl<S: DatagramSocket> DatagramConnection<S> {
         Self { endpoint, slot, base, remote, closed: AtomicBool::new(false) }
     }
 
+    /// Returns the key of the peer.
+    pub(super) fn peer(&self) -> S::Peer {
+        self.endpoint.peer(self.slot)
+    }
+
     #[inline]
     fn open(&self) -> Result<(), Error> {
         // Relaxed access suffices: no other value depends on the flag; `close` changes the queue under the

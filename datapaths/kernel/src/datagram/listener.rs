@@ -1,10 +1,13 @@
 //! Acceptance of connections over datagrams.
 
+use super::steered::Group;
 use super::{DatagramConnection, DatagramSocket};
+use crate::Waiting;
 use crate::endpoint::{Counters, Endpoint};
-use bertha_core::{Addr, Error, Listener, Properties};
+use bertha_core::{Addr, Error, ErrorKind, Listener, Properties, STEERED_PREFIX, Siblings, Steering};
+use bertha_runtime::polling::Limits;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A listening socket, with a connection to each peer that sends to it.
 ///
@@ -16,11 +19,15 @@ use std::sync::Arc;
 /// Dropping the listener ends accepting; its connections live on.
 pub struct DatagramListener<S: DatagramSocket> {
     endpoint: Arc<Endpoint<S>>,
+    limits: Limits,
+    waiting: Waiting,
+    /// The sockets of shards, if messages are steered.
+    group: OnceLock<Arc<Group<S>>>,
 }
 
 impl<S: DatagramSocket> DatagramListener<S> {
-    pub(crate) fn new(endpoint: Arc<Endpoint<S>>) -> Self {
-        Self { endpoint }
+    pub(crate) fn new(endpoint: Arc<Endpoint<S>>, limits: Limits, waiting: Waiting) -> Self {
+        Self { endpoint, limits, waiting, group: OnceLock::new() }
     }
 
     /// Returns the number of messages dropped so far, over all connections.
@@ -46,6 +53,23 @@ impl<S: DatagramSocket> Listener for DatagramListener<S> {
 
     fn properties(&self) -> Option<Properties> {
         Some(S::PROPERTIES)
+    }
+
+    fn steer(&self, by: &Steering) -> Result<(), Error> {
+        let steered = self.endpoint.socket().steer(by)?;
+        self.group.get_or_init(|| Arc::new(Group::new(steered, self.limits, self.waiting)));
+        Ok(())
+    }
+
+    fn siblings(
+        &self,
+        connection: &Self::Connection,
+        prefix: [u8; STEERED_PREFIX],
+    ) -> Result<Siblings<Self::Connection>, Error> {
+        let Some(group) = self.group.get() else {
+            return Err(Error::new(ErrorKind::Unavailable, "the listener steers no messages").at(S::NAME));
+        };
+        Ok(group.siblings(&connection.peer(), prefix))
     }
 }
 

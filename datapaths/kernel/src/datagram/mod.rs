@@ -5,11 +5,12 @@ mod listener;
 mod refusal;
 mod sendmmsg;
 mod statistics;
+mod steered;
 
 use crate::endpoint::{Endpoint, ReceivingSocket};
 use crate::window::Window;
 use crate::{SocketBase, Waiting};
-use bertha_core::{Addr, Buf, Properties};
+use bertha_core::{Addr, Buf, Error, ErrorKind, Properties, Steering};
 use bertha_runtime::polling::Limits;
 pub use connection::DatagramConnection;
 pub use listener::DatagramListener;
@@ -19,6 +20,7 @@ pub use statistics::DatagramStatistics;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
+pub(crate) use steered::Steered;
 
 /// A kind of datagram socket, as the connections that share it use it.
 pub trait DatagramSocket: ReceivingSocket<Socket: AsFd> {
@@ -49,6 +51,18 @@ pub trait DatagramSocket: ReceivingSocket<Socket: AsFd> {
     /// Sends as many messages of `burst` as fit into a system call, at least one message, and removes the
     /// sent messages.
     fn send_some(&self, burst: &mut Self::Burst, to: &Self::Remote) -> io::Result<()>;
+
+    /// Opens sockets for shards at the address of this socket, among which the kernel picks by a rule. The
+    /// default refuses.
+    ///
+    /// # Errors
+    /// [`Unavailable`](ErrorKind::Unavailable) with the reason.
+    fn steer(&self, _by: &Steering) -> Result<Steered<Self>, Error>
+    where
+        Self: Sized,
+    {
+        Err(Error::new(ErrorKind::Unavailable, "this datapath steers no messages to shards").at(Self::NAME))
+    }
 }
 
 /// Messages of a burst that were taken and not sent yet. The value lives in the future of a batch call, so
@@ -108,5 +122,5 @@ pub(crate) fn listening<S: DatagramSocket>(
     limits: Limits,
     waiting: Waiting,
 ) -> DatagramListener<S> {
-    DatagramListener::new(Endpoint::listening(Arc::new(socket), limits, waiting))
+    DatagramListener::new(Endpoint::listening(Arc::new(socket), limits, waiting), limits, waiting)
 }

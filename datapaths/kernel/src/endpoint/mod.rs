@@ -262,6 +262,17 @@ impl<S: ReceivingSocket> Endpoint<S> {
         release(&SocketSource::<S, Buf>::new(self), state);
     }
 
+    /// Adds a connection to `peer`, in the place of an earlier connection to the same peer, and returns its
+    /// number.
+    pub(crate) fn join(&self, peer: S::Peer) -> usize {
+        self.state.lock().demux.connect(peer, ())
+    }
+
+    /// Returns the peer of a connection.
+    pub(crate) fn peer(&self, connection: usize) -> S::Peer {
+        self.state.lock().demux.connection_mut(connection).0.clone()
+    }
+
     /// Removes a connection.
     pub(crate) fn remove(&self, connection: usize) {
         self.state.lock().demux.remove(connection);

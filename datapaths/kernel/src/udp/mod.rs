@@ -2,12 +2,15 @@
 
 mod control;
 mod gso_batch;
+mod io;
 mod offload;
 mod peer;
 mod receive;
 mod remote;
 mod send;
+mod shards;
 mod socket;
+mod steering;
 
 use crate::datagram::{self, DatagramConnection, DatagramListener, DatagramSocket};
 use crate::options::{Options, option_methods};

@@ -2,16 +2,17 @@
 
 use super::Udp;
 use super::gso_batch::GsoBatch;
+use super::io::UdpIo;
 use super::offload::{Offload, offload};
 use super::peer::UdpPeer;
 use super::remote::Remote;
 use crate::SocketBase;
 use crate::base::{Bound, Local};
-use crate::datagram::{DatagramSocket, refusal};
+use crate::datagram::{DatagramSocket, Steered, refusal};
 use crate::ecn::{Ecn, EcnCounts, EcnSocket};
 use crate::endpoint::{MAX_WIDTH, Received, ReceivingSocket, Request};
 use crate::within_tokio::within_tokio;
-use bertha_core::{Addr, Buf, Error, Properties};
+use bertha_core::{Addr, Buf, Error, Properties, Steering};
 use quinn_udp::UdpSocketState;
 use rustix::net::RecvFlags;
 use rustix::net::sockopt::{
@@ -28,7 +29,7 @@ use std::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering};
 const MAX_REPORTS: usize = 64;
 
 /// Has the kernel tell the destination of each datagram.
-fn tell_destinations(socket: &tokio::net::UdpSocket, v4: bool) -> io::Result<()> {
+fn tell_destinations(socket: &impl AsFd, v4: bool) -> io::Result<()> {
     if v4 {
         nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::Ipv4PacketInfo, &true)?;
     } else {
@@ -48,10 +49,10 @@ mod mode {
     pub(super) const MARKS: u8 = 2;
 }
 
-/// A bound socket on the current tokio runtime.
+/// A bound socket.
 #[derive(Debug)]
 pub struct UdpSocket {
-    pub(super) io: tokio::net::UdpSocket,
+    pub(super) io: UdpIo,
     /// The state of receiving calls, which all sockets share.
     pub(super) state: &'static UdpSocketState,
     /// Number of messages that the kernel takes as a segmented datagram.
@@ -71,28 +72,38 @@ pub struct UdpSocket {
     /// True if the socket is bound to all addresses of the host, so that it asks for the destination of each
     /// datagram.
     pub(super) asks_where: bool,
+    /// False if the kernel must not coalesce arriving datagrams.
+    pub(super) coalesces: bool,
+    /// The settings of a socket that receives from any peer.
+    pub(super) settings: Option<Box<Udp>>,
     /// The peers whose marks for congestion are counted.
     pub(super) ecn: EcnCounts,
+}
+
+/// Creates a socket that is not bound.
+pub(super) fn create(Udp { options, keeps_whole }: &Udp, v4: bool) -> io::Result<socket2::Socket> {
+    let domain = if v4 { Domain::IPV4 } else { Domain::IPV6 };
+    let socket = socket2::Socket::new(domain, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
+    // The system may grant less without an error.
+    socket.set_recv_buffer_size(options.receive_buffer)?;
+    if *keeps_whole && v4 {
+        set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE)?;
+    } else if *keeps_whole {
+        set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::PROBE)?;
+    }
+    Ok(socket)
 }
 
 impl UdpSocket {
     /// Opens a socket that is bound to `local`, and connected to `peer` if there is a peer.
     pub(super) fn open(
-        Udp { options, keeps_whole }: &Udp,
+        settings: &Udp,
         local: Option<SocketAddr>,
         peer: Option<SocketAddr>,
     ) -> io::Result<Self> {
         within_tokio()?;
         let v4 = local.or(peer).is_none_or(|addr| addr.is_ipv4());
-        let domain = if v4 { Domain::IPV4 } else { Domain::IPV6 };
-        let socket = socket2::Socket::new(domain, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
-        // The system may grant less without an error.
-        socket.set_recv_buffer_size(options.receive_buffer)?;
-        if *keeps_whole && v4 {
-            set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE)?;
-        } else if *keeps_whole {
-            set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::PROBE)?;
-        }
+        let socket = create(settings, v4)?;
         if let Some(local) = local {
             socket.bind(&SockAddr::from(local))?;
         }
@@ -107,28 +118,41 @@ impl UdpSocket {
         }
         let io = tokio::net::UdpSocket::from_std(socket.into())?;
         let local = local.map(|_| io.local_addr()).transpose()?;
-        let asks_where = peer.is_none() && local.is_some_and(|local| local.ip().is_unspecified());
-        if asks_where {
-            tell_destinations(&io, v4)?;
-        }
+        let is_open_to_all = peer.is_none().then(|| Box::new(settings.clone()));
+        let mut socket =
+            Self { peer, settings: is_open_to_all, ..Self::new(UdpIo::Registered(io), settings, local)? };
+        socket.ask_where(v4)?;
+        Ok(socket)
+    }
+
+    /// Makes the state of a socket without a peer.
+    pub(super) fn new(io: UdpIo, settings: &Udp, local: Option<SocketAddr>) -> io::Result<Self> {
         let Offload { state, segments } = offload()?;
-        let socket = Self {
+        Ok(Self {
             io,
             state,
             segments: *segments,
             local,
-            send_buffer: AtomicUsize::new(options.send_buffer),
-            peer,
+            send_buffer: AtomicUsize::new(settings.options.send_buffer),
+            peer: None,
             late_error: AtomicI32::new(0),
             mode: AtomicU8::new(mode::SINGLE),
             ecn: EcnCounts::default(),
-            asks_where,
-        };
-        if asks_where {
+            asks_where: false,
+            coalesces: true,
+            settings: None,
+        })
+    }
+
+    /// Has the kernel tell the destination of each datagram if the socket has several addresses.
+    pub(super) fn ask_where(&mut self, v4: bool) -> io::Result<()> {
+        self.asks_where = self.peer.is_none() && self.local.is_some_and(|local| local.ip().is_unspecified());
+        if self.asks_where {
+            tell_destinations(&self.io, v4)?;
             // Plain calls don't report destinations.
-            socket.coalesce();
+            self.coalesce();
         }
-        Ok(socket)
+        Ok(())
     }
 
     /// Returns true if the kernel can segment.
@@ -139,7 +163,7 @@ impl UdpSocket {
     /// Turns on the kernel's coalescing of arriving datagrams, if the kernel has it.
     #[cold]
     fn coalesce(&self) {
-        if self.state.gro_segments() > 1 {
+        if self.coalesces && self.state.gro_segments() > 1 {
             // If the call fails, datagrams arrive one by one.
             let _ = nix::sys::socket::setsockopt(&self.io, nix::sys::socket::sockopt::UdpGroSegment, &true);
         }
@@ -149,7 +173,7 @@ impl UdpSocket {
 
 impl ReceivingSocket for UdpSocket {
     type Peer = UdpPeer;
-    type Socket = tokio::net::UdpSocket;
+    type Socket = UdpIo;
 
     fn socket(&self) -> &Self::Socket {
         &self.io
@@ -224,6 +248,10 @@ impl DatagramSocket for UdpSocket {
     fn send_some(&self, batch: &mut GsoBatch, to: &Remote) -> io::Result<()> {
         self.send_batch(batch, to)
     }
+
+    fn steer(&self, by: &Steering) -> Result<Steered<Self>, Error> {
+        self.open_shards(by)
+    }
 }
 
 impl EcnSocket for UdpSocket {
@@ -296,7 +324,7 @@ mod tests {
 
         let mut received = Vec::new();
         while received.len() < 8 * 5 {
-            receiver.io.readable().await.unwrap();
+            receiver.io.registered().unwrap().readable().await.unwrap();
             // The socket found no message, so the kernel is to be asked again.
             let _ = receiver.receive(request(2), |_, _, message| received.extend_from_slice(&message));
         }
@@ -325,7 +353,7 @@ mod tests {
 
     impl ReceivingSocket for Counted {
         type Peer = UdpPeer;
-        type Socket = tokio::net::UdpSocket;
+        type Socket = UdpIo;
 
         fn socket(&self) -> &Self::Socket {
             &self.socket.io

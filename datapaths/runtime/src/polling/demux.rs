@@ -9,7 +9,6 @@ use arrayvec::ArrayVec;
 use bertha_core::Buf;
 use bertha_core::buf::Segments;
 use slab::Slab;
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::hash::Hash;
@@ -134,10 +133,13 @@ impl<K: Key, T> Demux<K, T> {
         Self { is_busy: true, ..self }
     }
 
-    /// Adds a connection that this end opened, and returns its number.
+    /// Adds a connection that this end opened, and returns its number. An earlier connection with the same key
+    /// gets no further message.
     pub fn connect(&mut self, key: K, state: T) -> usize {
         let connection = self.connections.insert(Connection::new(key.clone(), state, None));
-        self.by_key.insert(key, connection);
+        if self.by_key.insert(key, connection).is_some() {
+            self.recent = connection;
+        }
         connection
     }
 
@@ -352,11 +354,12 @@ impl<K: Key, T> Demux<K, T> {
         let connection = self.connections.try_remove(number)?;
         self.queued -= connection.queue.len();
         self.unaccepted -= connection.unaccepted;
-        let key = match self.by_key.entry(connection.key) {
-            Entry::Occupied(entry) => entry.remove_entry().0,
-            Entry::Vacant(entry) => entry.into_key(),
-        };
-        Some((key, connection.state))
+        let Connection { key, state, .. } = connection;
+        // The key may belong to a later connection.
+        if self.by_key.get(&key) == Some(&number) {
+            self.by_key.remove(&key);
+        }
+        Some((key, state))
     }
 
     /// Removes a listener. The connections of its backlog have to be [accepted](Self::accept) and removed
