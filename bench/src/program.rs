@@ -52,7 +52,7 @@ pub(crate) enum Program {
     Resp,
     /// Changing the stack of a connection under full load, and its cost to a connection that can
     Switch,
-    /// Routing at the server, with and without decoding
+    /// Routing at the server, on raw bytes and by decoding, with the thesis's figure 3.10: latency and throughput by load
     ShardRaw,
     /// Honest clients of a server that is flooded with replayed offers or silent streams
     Flood,

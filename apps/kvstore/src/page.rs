@@ -53,7 +53,8 @@ impl PageLimits {
         Self { records: size(count).clamp(1, MAX_SCAN), bytes }
     }
 
-    /// Returns the limits of the page of each shard, of which [`Page::merged`] makes a page with these limits.
+    /// Returns the limits of the page of each shard, of which [`Page::merged`] makes a page with these
+    /// limits.
     ///
     /// Keys are spread by a hash, so the number of a shard's records among `records` consecutive records is
     /// about normally distributed. Four standard deviations above the mean are almost always enough; a merged
@@ -78,7 +79,8 @@ impl Filling {
     }
 
     /// Adds a record, if there is room for it; otherwise the page ends before the record, and the result is
-    /// false. A page also ends before a value that fits no message: another protocol with more room has put it.
+    /// false. A page also ends before a value that fits no message: another protocol with more room has put
+    /// it.
     pub(crate) fn add(&mut self, record: Record) -> bool {
         let length = record.key.len() + record.value.len() + RECORD_HEADERS;
         let count = self.page.records.len();

@@ -15,9 +15,9 @@ use crate::{Key, Page};
 /// integers, so the key itself always begins at the same offset of a serialised message.
 pub const MAX_KEY: usize = 127;
 
-/// The serialisation of messages, in the format of Postcard: a key's bytes begin behind the single byte of their
-/// length, where a router finds them without decoding the message. Messages with longer keys than [`MAX_KEY`]
-/// are not sent.
+/// The serialisation of messages, in the format of Postcard: a key's bytes begin behind the single byte of
+/// their length, where a router finds them without decoding the message. Messages with longer keys than
+/// [`MAX_KEY`] are not sent.
 pub type Messages = Serialization<Message, KeyAt<1, Postcard>>;
 
 /// Length of the longest value in bytes: the room in a UDP datagram next to the longest key and the headers.
@@ -35,8 +35,8 @@ const LONGEST_SCAN: u32 = MAX_SCAN as u32;
 /// client repeats a request without a reply, with its `id`, and ignores a second reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Key of the record, or of the start of a scan, at most [`MAX_KEY`] bytes. The key comes first in the serialised form, where a
-    /// router finds it without decoding the rest.
+    /// Key of the record, or of the start of a scan, at most [`MAX_KEY`] bytes. The key comes first in the
+    /// serialised form, where a router finds it without decoding the rest.
     pub key: Key,
     /// Number of the request, chosen by the client and repeated in the reply.
     pub id: u64,
@@ -80,8 +80,8 @@ pub enum Body {
     /// [`Page::next`](crate::Page::next) until it has enough. A record that is in the store during the whole
     /// scan is in its pages; a record that comes or goes meanwhile may be.
     ///
-    /// The reply is [`Reason::ValueTooLong`] if the record of the key itself has a value that fits no message.
-    /// A page ends before such a record.
+    /// The reply is [`Reason::ValueTooLong`] if the record of the key itself has a value that fits no
+    /// message. A page ends before such a record.
     Scan {
         /// Number of records, from 1 to [`MAX_SCAN`].
         count: u32,
@@ -153,8 +153,8 @@ impl Message {
     /// Checks the message against [`MAX_KEY`], [`MAX_VALUE`] and [`MAX_SCAN`].
     ///
     /// # Errors
-    /// [`Reason::KeyTooLong`], [`Reason::ValueTooLong`] or [`Reason::ScanOutOfRange`]. A store refuses such a request, so a client should
-    /// check before it sends.
+    /// [`Reason::KeyTooLong`], [`Reason::ValueTooLong`] or [`Reason::ScanOutOfRange`]. A store refuses such a
+    /// request, so a client should check before it sends.
     pub fn check(&self) -> Result<(), Reason> {
         if self.key.len() > MAX_KEY {
             return Err(Reason::KeyTooLong);

@@ -68,7 +68,8 @@ impl<C: Connection<Data = Message>> Client<C> {
         assert_eq!(self.ask(Message::put(0, key, value)).await, Body::Stored);
     }
 
-    /// Reads up to `count` records from `from` on, whose keys ascend, and returns them with the number of pages.
+    /// Reads up to `count` records from `from` on, whose keys ascend, and returns them with the number of
+    /// pages.
     async fn scan(&self, from: &str, count: usize) -> (BTreeMap<String, Vec<u8>>, usize) {
         let (mut records, mut pages) = (BTreeMap::new(), 0);
         let mut next = Some(from.into());

@@ -15,14 +15,14 @@ pub trait KeyPlace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Anywhere;
 
-/// The key's bytes begin `OFFSET` bytes into the encoding, behind their number: eight bytes, little endian, or a
-/// single byte below 128 where `OFFSET` leaves no room for eight.
+/// The key's bytes begin `OFFSET` bytes into the encoding, behind their number: eight bytes, little endian,
+/// or a single byte below 128 where `OFFSET` leaves no room for eight.
 ///
-/// [`Bincode`](super::Bincode) writes strings and vectors of bytes in the first form, at a known offset behind
-/// fields of fixed size: `OFFSET` is 8 for a field that stands first. [`Postcard`](super::Postcard) writes the
-/// second form for a key of at most 127 bytes: `OFFSET` is 1 for a field that stands first. It writes the first
-/// form only for a key of fixed size, whose number the message spells out: a field `[u8; 8]`, and behind it the
-/// key as `[u8; N]`.
+/// [`Bincode`](super::Bincode) writes strings and vectors of bytes in the first form, at a known offset
+/// behind fields of fixed size: `OFFSET` is 8 for a field that stands first. [`Postcard`](super::Postcard)
+/// writes the second form for a key of at most 127 bytes: `OFFSET` is 1 for a field that stands first. It
+/// writes the first form only for a key of fixed size, whose number the message spells out: a field `[u8;
+/// 8]`, and behind it the key as `[u8; N]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct At<const OFFSET: usize>;
 

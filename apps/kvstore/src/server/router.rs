@@ -36,7 +36,8 @@ impl Handler for Router {
     }
 }
 
-/// The way in which the router finds the remote shard of a request. Local shards get decoded messages in any case.
+/// The way in which the router finds the remote shard of a request. Local shards get decoded messages in any
+/// case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Routing {
     /// The router reads the key at its place in the bytes of a message, and passes the bytes on.

@@ -6,8 +6,8 @@ use crate::shared_store::SharedStore;
 use crate::{Body, Message};
 use tokio::sync::mpsc;
 
-/// The scans of a source of requests, which wait for other shards while further requests are answered. `T` goes
-/// along with each scan.
+/// The scans of a source of requests, which wait for other shards while further requests are answered. `T`
+/// goes along with each scan.
 pub(super) struct Scans<T> {
     under_way: usize,
     most: usize,

@@ -12,8 +12,8 @@ use bertha::chunnels::shard::{ReplyTo, ShardQueue};
 use bertha::prelude::*;
 use tokio::sync::mpsc;
 
-/// Largest number of requests that are handled before their replies are sent, and of scans of a connection or of
-/// the router that are under way.
+/// Largest number of requests that are handled before their replies are sent, and of scans of a connection or
+/// of the router that are under way.
 const BURST: usize = 256;
 
 /// A handler that answers requests from a store, which all connections of a shard share.
@@ -93,7 +93,9 @@ impl Handler for Shard {
             let room = scans.room();
             tokio::select! {
                 biased;
-                scanned = scans.next(), if !scans.is_empty() => messages.extend(scanned.map(|(reply, ())| reply)),
+                scanned = scans.next(), if !scans.is_empty() => {
+                    messages.extend(scanned.map(|(reply, ())| reply));
+                }
                 received = connection.recv_batch(&mut messages, room), if room > 0 => {
                     if let Err(ended) = received {
                         return ended;

@@ -54,8 +54,8 @@ impl Siblings {
         Ok(ends.collect())
     }
 
-    /// Returns the page of all shards from `from` on, in which `store` has the records of this shard; `None` if
-    /// a shard has stopped.
+    /// Returns the page of all shards from `from` on, in which `store` has the records of this shard; `None`
+    /// if a shard has stopped.
     pub(crate) async fn page(&self, store: &SharedStore, from: &Key, limits: PageLimits) -> Option<Page> {
         let share = limits.share(self.shards.len());
         let mut waiting = Vec::with_capacity(self.shards.len());

@@ -18,9 +18,10 @@ pub(crate) struct Arguments {
 enum Command {
     /// Loads the records and runs a workload.
     ///
-    /// The property files have YCSB's names and defaults. A scan (scanproportion, minscanlength, maxscanlength,
-    /// scanlengthdistribution=uniform or zipfian) reads up to 1000 records in the order of keys, over all shards; the
-    /// report has it as an operation of its own, and the number of records that scans have read.
+    /// The property files have YCSB's names and defaults. A scan (scanproportion, minscanlength,
+    /// maxscanlength, scanlengthdistribution=uniform or zipfian) reads up to 1000 records in the order of
+    /// keys, over all shards; the report has it as an operation of its own, and the number of records that
+    /// scans have read.
     Run(Box<run::Run>),
     /// Draws latency against offered load from the reports of several runs.
     Plot(plot::Plot),

@@ -88,8 +88,8 @@ pub enum Operation {
     },
 }
 
-/// The requests of an operation to the store, one request after another: all about a single key, or a scan that
-/// goes on from page to page.
+/// The requests of an operation to the store, one request after another: all about a single key, or a scan
+/// that goes on from page to page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Kind under which the operation is counted.

@@ -7,8 +7,8 @@
 //!
 //! The capacity of a router shows only while it is busy. So its neighbours cost as little as they can: the
 //! client's requests are encoded beforehand, shards return each request as it is, and neither looks into a
-//! message. Requests and replies are messages of the key-value store, in its format and of 132 bytes as in the
-//! thesis.
+//! message. Requests and replies are messages of the key-value store, in its format and of 132 bytes as in
+//! the thesis.
 //!
 //! [`by_load`] repeats the thesis's figure 3.10: latency and throughput by offered load.
 

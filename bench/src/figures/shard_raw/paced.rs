@@ -13,6 +13,8 @@ pub(super) struct Served {
     pub(super) offered: f64,
     /// Requests sent per second: less than offered if the client itself has no time to send them.
     pub(super) sent: f64,
+    /// Number of replies.
+    pub(super) replies: u64,
     /// Replies per second.
     pub(super) answered: f64,
     /// Latency from the intended time of a request to its reply.
@@ -22,8 +24,8 @@ pub(super) struct Served {
 /// Shortest time between two bursts. A burst for each single request would measure system calls.
 const SLACK: Duration = Duration::from_micros(50);
 
-/// The bytes at the end of a message, within its value, that hold its intended time. Shards return messages as
-/// they are.
+/// The bytes at the end of a message, within its value, that hold its intended time. Shards return messages
+/// as they are.
 const STAMP: usize = size_of::<u64>();
 
 /// A recorder of arriving messages by their stamps.
@@ -77,10 +79,11 @@ impl<C: Connection<Data = Buf>> Flood<'_, C> {
             }
         }
         let seconds = arrivals.started.elapsed().as_secs_f64();
-        let answered = arrivals.latency.count() as f64 / seconds;
+        let replies = arrivals.latency.count();
+        let answered = replies as f64 / seconds;
         let latency = arrivals.latency.summary();
         self.drain().await?;
-        Ok(Served { offered: rate, sent: sent as f64 / seconds, answered, latency })
+        Ok(Served { offered: rate, sent: sent as f64 / seconds, replies, answered, latency })
     }
 
     /// Sends requests with the times at which they had to be sent.

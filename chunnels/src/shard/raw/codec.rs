@@ -15,9 +15,9 @@ use std::fmt;
 /// in a fixed number of bytes. The offset is 8 for a string or a vector of bytes that is the first field of
 /// its struct.
 ///
-/// [`Postcard`](crate::Postcard) writes integers and lengths in a variable number of bytes, of which a length up
-/// to 127 takes one. So the offset is 1 for a string or a vector of at most 127 bytes that is the first field of
-/// its struct; a message with a longer key is not sent:
+/// [`Postcard`](crate::Postcard) writes integers and lengths in a variable number of bytes, of which a length
+/// up to 127 takes one. So the offset is 1 for a string or a vector of at most 127 bytes that is the first
+/// field of its struct; a message with a longer key is not sent:
 ///
 /// ```
 /// use bertha_chunnels::shard::KeyAt;
@@ -37,8 +37,9 @@ use std::fmt;
 /// # let _ = serialize;
 /// ```
 ///
-/// An array of bytes has a fixed place in Postcard, too, since Postcard writes its elements alone. So a message
-/// with a key of `N` bytes can begin with a field `[u8; 8]` that is the length, and the key stands at offset 8.
+/// An array of bytes has a fixed place in Postcard, too, since Postcard writes its elements alone. So a
+/// message with a key of `N` bytes can begin with a field `[u8; 8]` that is the length, and the key stands at
+/// offset 8.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Identity)]
 #[chunnel(parameter)]
 pub struct KeyAt<const OFFSET: usize, C = Bincode>(pub C);
