@@ -45,7 +45,7 @@ pub(super) struct Carried {
 }
 
 impl Transfer {
-    /// Returns what arrives from the time on at which `is_ready` is true, and the processor time for it: of this process,
+    /// Returns what arrives from the time on at which the agent lacks no flow, and the processor time for it: of this process,
     /// and of another, which `processor` returns.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl Transfer {
     pub(super) fn run(
         self,
         control: impl Algorithm + Clone,
-        is_ready: impl Fn() -> bool,
+        lacking: impl Fn() -> usize,
         processor: impl Fn() -> Result<Duration, Error>,
     ) -> Result<Carried, Error> {
         let arrived = Arc::new(AtomicU64::new(0));
@@ -77,7 +77,7 @@ impl Transfer {
                 (0..self.flows).map(|_| tokio::spawn(send(server.clone(), control.clone(), offered)));
             let sending: Vec<_> = sending.collect();
             let start = Instant::now();
-            while !is_ready() && start.elapsed() < PATIENCE {
+            while lacking() > 0 && start.elapsed() < PATIENCE {
                 tokio::time::sleep(WARM_UP / 10).await;
             }
             tokio::time::sleep(WARM_UP).await;
@@ -87,7 +87,7 @@ impl Transfer {
             let seconds = begin.elapsed().as_secs_f64();
             let rate = (arrived.load(Relaxed) - before) as f64 / seconds;
             let processor = (process_time() + processor()?).saturating_sub(used).as_secs_f64() / seconds;
-            let is_still_ready = is_ready();
+            let lacking = lacking();
             for flow in sending {
                 if flow.is_finished() {
                     flow.await.map_err(Error::while_doing(ErrorKind::Core, "sending"))??;
@@ -95,10 +95,11 @@ impl Transfer {
                     flow.abort();
                 }
             }
-            if is_still_ready {
+            if lacking == 0 {
                 Ok(Carried { rate, processor })
             } else {
-                Err(Error::new(ErrorKind::Stalled, "the agent lacks flows"))
+                let what = format!("the agent lacks {lacking} of {} flows", self.flows);
+                Err(Error::new(ErrorKind::Stalled, what))
             }
         });
         let _may_have_failed = finish.send(());
