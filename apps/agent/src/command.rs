@@ -1,12 +1,13 @@
 //! The command line.
 
 use crate::algorithms::{self, Name, Running};
+use crate::flows::Flows;
 use crate::statistics::Shown;
 use bertha_ccp::algorithms::Copa;
-use bertha_ccp::{AgentFlows, AgentMemory, AgentSocket, AgentTotals, FlowStatus};
+use bertha_ccp::{AgentMemory, AgentSocket};
 use bertha_core::Error;
 use bertha_program::values::positive_seconds;
-use bertha_program::{Termination, escaped, say};
+use bertha_program::{Metrics, Termination, escaped, say};
 use clap::Parser;
 use std::future::pending;
 use std::path::PathBuf;
@@ -36,6 +37,8 @@ pub(crate) struct Arguments {
     /// Prints no statistics.
     #[arg(long, conflicts_with = "interval")]
     quiet: bool,
+    #[command(flatten)]
+    metrics: Metrics,
 }
 
 impl Arguments {
@@ -44,8 +47,9 @@ impl Arguments {
         let names = algorithms::names();
         let socket = AgentSocket::bind(&self.socket, &names)?;
         let memory = self.shm.as_deref().map(|path| AgentMemory::bind(path, &names)).transpose()?;
-        let mut flows = Flows(vec![socket.flows()]);
-        flows.0.extend(memory.as_ref().map(AgentMemory::flows));
+        let flows = Flows::new([socket.flows()].into_iter().chain(memory.as_ref().map(AgentMemory::flows)));
+        let watched = self.metrics.begin("bertha-agent")?;
+        flows.tell(&watched)?;
         let over_socket = algorithms::start(socket, self.algorithm, copa)?;
         let over_memory = memory.map(|memory| algorithms::start(memory, self.algorithm, copa)).transpose()?;
         let at = [Some(&self.socket), self.shm.as_ref()].into_iter().flatten();
@@ -76,19 +80,6 @@ async fn ended(running: Option<&Running>) -> Result<(), Error> {
     match running {
         Some(running) => running.ended().await,
         None => pending().await,
-    }
-}
-
-/// The flows of all ways to the agent.
-struct Flows(Vec<AgentFlows>);
-
-impl Flows {
-    fn status(&self) -> Vec<FlowStatus> {
-        self.0.iter().flat_map(AgentFlows::status).collect()
-    }
-
-    fn totals(&self) -> AgentTotals {
-        self.0.iter().map(AgentFlows::totals).sum()
     }
 }
 

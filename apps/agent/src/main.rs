@@ -2,6 +2,7 @@
 
 mod algorithms;
 mod command;
+mod flows;
 mod statistics;
 
 use bertha_program::run_async;

@@ -57,6 +57,13 @@ fn row(flow: &FlowStatus, reports: f64) -> String {
     let or_none =
         |value: &Option<u64>, unit| value.map_or_else(|| "-".to_owned(), |value| format!("{value} {unit}"));
     let datapath = datapath.file_name().unwrap_or_default().to_string_lossy();
+    if !flow.is_controlled() {
+        return format!(
+            "  {algorithm:<9} {peer:<21} {:<63}  {}:{number}",
+            "no report yet: its own control goes on",
+            escaped(&datapath)
+        );
+    }
     format!(
         "  {algorithm:<9} {peer:<21} window {:<14} rate {:<16} {reports:>7.0} reports/s  {}:{number}",
         or_none(window, "B"),
@@ -95,6 +102,13 @@ mod tests {
             lines[1].contains("copa") && lines[1].contains("12000 B ") && lines[1].contains(" 25 reports/s")
         );
         assert!(lines[2].contains(" 4 reports/s") && lines[2].ends_with("bertha-ccp-7-0:2"), "{lines:?}");
+    }
+
+    #[test]
+    fn a_flow_that_has_not_reported_is_not_controlled() {
+        let lines = Shown::default().next(vec![flow(1, 0)], AgentTotals::default(), Duration::from_secs(1));
+        assert!(lines[1].contains("no report yet") && !lines[1].contains("12000"), "{lines:?}");
+        assert!(lines[1].ends_with("bertha-ccp-7-0:1"), "{lines:?}");
     }
 
     #[test]

@@ -74,7 +74,16 @@ pub(crate) fn run_on<T: Send>(
 
 /// Returns the processor time of the calling thread so far, in the kernel and outside.
 pub(crate) fn thread_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time_of(ClockId::ThreadCPUTime)
+}
+
+/// Returns the processor time of this process so far, in the kernel and outside.
+pub(crate) fn process_time() -> Duration {
+    time_of(ClockId::ProcessCPUTime)
+}
+
+fn time_of(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 

@@ -14,7 +14,7 @@ pub(crate) use alternate::{Paired, alternate};
 pub(crate) use callgrind::Counter;
 #[cfg(feature = "tls")]
 pub(crate) use certificate::Certificate;
-pub(crate) use cores::{Placement, pin, run_on, thread_time, usable};
+pub(crate) use cores::{Placement, pin, process_time, run_on, thread_time, usable};
 pub(crate) use effort::Effort;
 pub(crate) use ends::{in_time, meet, meet_on_one_runtime, runtime};
 pub(crate) use latency::{Latency, Recorder};

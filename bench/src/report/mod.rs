@@ -36,6 +36,8 @@ pub(crate) enum Budget {
     AtMost(f64),
     /// The figure has to reach this value.
     AtLeast(f64),
+    /// The figure has to lie between these values, or reach one of them: beyond the wrong one it was not measured.
+    Between(f64, f64),
 }
 
 impl Budget {
@@ -44,6 +46,7 @@ impl Budget {
         match self {
             Self::AtMost(bound) => value <= bound,
             Self::AtLeast(bound) => value >= bound,
+            Self::Between(low, high) => (low..=high).contains(&value),
         }
     }
 }
@@ -57,8 +60,12 @@ impl Row {
 
     /// Returns true if the interval lies on both sides of the budget, or ends at it: the next run may judge otherwise.
     pub(crate) fn is_close(&self) -> bool {
-        let bound = self.budget.map(|(Budget::AtMost(bound) | Budget::AtLeast(bound))| bound);
-        matches!((bound, self.interval), (Some(bound), Some((low, high))) if low <= bound && bound <= high)
+        let Some((low, high)) = self.interval else { return false };
+        let is_inside = |bound: f64| low <= bound && bound <= high;
+        self.budget.is_some_and(|budget| match budget {
+            Budget::AtMost(bound) | Budget::AtLeast(bound) => is_inside(bound),
+            Budget::Between(least, most) => is_inside(least) || is_inside(most),
+        })
     }
 }
 
@@ -255,6 +262,8 @@ mod tests {
         assert!(kept(Budget::AtLeast(0.95)) && kept(Budget::AtMost(0.95)));
         assert!(!kept(Budget::AtLeast(0.97)), "the favourable end of the interval is no excuse");
         assert!(!kept(Budget::AtMost(0.94)));
+        assert!(kept(Budget::Between(0.95, 1.0)) && kept(Budget::Between(0.9, 0.95)));
+        assert!(!kept(Budget::Between(0.96, 1.0)) && !kept(Budget::Between(0.9, 0.94)));
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub(super) fn cells(row: &Row) -> [String; 6] {
     let budget = match row.budget {
         Some(Budget::AtMost(bound)) => format!("<= {}", shown(bound)),
         Some(Budget::AtLeast(bound)) => format!(">= {}", shown(bound)),
+        Some(Budget::Between(low, high)) => format!("{} to {}", shown(low), shown(high)),
         None => String::new(),
     };
     let interval = row.interval.map(|(low, high)| format!("[{}, {}]", shown(low), shown(high)));

@@ -78,6 +78,18 @@ impl Agent {
         }
     }
 
+    /// Returns true if the agent has printed a line with both texts.
+    pub(crate) fn has_printed(&self, one: &str, other: &str) -> bool {
+        self.printed.lock().unwrap().iter().any(|line| line.contains(one) && line.contains(other))
+    }
+
+    /// Returns the rest of a printed line behind this text, once there is one.
+    pub(crate) fn printed_behind(&self, text: &str) -> String {
+        self.prints(text);
+        let printed = self.printed.lock().unwrap();
+        printed.iter().find_map(|line| line.split_once(text)).unwrap().1.to_owned()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }

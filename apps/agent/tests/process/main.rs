@@ -4,6 +4,7 @@
 mod agent;
 mod flow;
 mod hostile;
+mod metrics;
 mod presence;
 mod python;
 mod refusals;

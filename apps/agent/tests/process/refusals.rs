@@ -1,6 +1,6 @@
 //! What an operator or a program has got wrong.
 
-use crate::agent::{Agent, WAYS, command, memory, place};
+use crate::agent::{Agent, WAYS, Way, command, memory, place};
 use crate::flow::Transfer;
 use bertha::ccp::Choice;
 
@@ -16,6 +16,20 @@ async fn a_flow_whose_algorithm_is_unknown_goes_on_by_itself() {
         assert_eq!(control.statistics().by_agent, 0);
         transfer.end().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flow_that_refuses_its_program_is_not_shown_as_controlled() {
+    let (folder, socket) = place();
+    let agent = Agent::start(&socket, &["--interval", "0.1"]);
+    // The algorithm reads the marks of routers, and the transport has none.
+    let control = Way::Socket.control(&folder, &socket).algorithm("dctcp").unwrap();
+    let transfer = Transfer::begin(control.clone()).await;
+    transfer.continues(2_000).await;
+    agent.prints("no report yet: its own control goes on");
+    assert!(!agent.has_printed("  dctcp     127.0.0.1:", "window"));
+    assert_eq!(control.statistics().by_agent, 0);
+    transfer.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

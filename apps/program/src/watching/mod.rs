@@ -9,12 +9,19 @@ use endpoint::Endpoint;
 use prometheus::Registry;
 use std::net::SocketAddr;
 
-/// The options by which a program is watched.
+/// The option by which a program tells its metrics.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Watching {
+pub struct Metrics {
     /// Serves metrics for Prometheus by HTTP at this address, to everybody who reaches it
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
+}
+
+/// The options by which a program with connections is watched.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Watching {
+    #[command(flatten)]
+    metrics: Metrics,
     /// Shows the connections to `bertha top` of this user
     #[arg(long)]
     observe: bool,
@@ -35,14 +42,26 @@ impl Watching {
     /// Errors of listening at the address of the metrics, and errors of [`bertha_observe::observe`].
     pub fn begin(self, program: &str) -> Result<Watched, Error> {
         let observer = self.observe.then(|| bertha_observe::observe(program)).transpose()?;
-        let endpoint = self.metrics.map(|address| {
-            let registry = Registry::new();
-            registry.register(Box::new(Collector::new())).map_err(refused)?;
-            let endpoint = Endpoint::open(address, registry.clone())?;
-            crate::say(format!("{program}: metrics at http://{}/metrics", endpoint.address()));
-            Ok::<_, Error>((registry, endpoint))
-        });
-        Ok(Watched { endpoint: endpoint.transpose()?, _observer: observer })
+        let registry = Registry::new();
+        registry.register(Box::new(Collector::new())).map_err(refused)?;
+        Ok(Watched { endpoint: self.metrics.open(program, registry)?, _observer: observer })
+    }
+}
+
+impl Metrics {
+    /// Begins to tell the metrics that the program adds, and none of connections, and says where.
+    ///
+    /// # Errors
+    /// Errors of listening at the address.
+    pub fn begin(self, program: &str) -> Result<Watched, Error> {
+        Ok(Watched { endpoint: self.open(program, Registry::new())?, _observer: None })
+    }
+
+    fn open(self, program: &str, registry: Registry) -> Result<Option<(Registry, Endpoint)>, Error> {
+        let Some(address) = self.metrics else { return Ok(None) };
+        let endpoint = Endpoint::open(address, registry.clone())?;
+        crate::say(format!("{program}: metrics at http://{}/metrics", endpoint.address()));
+        Ok(Some((registry, endpoint)))
     }
 }
 

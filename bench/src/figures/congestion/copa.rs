@@ -1,5 +1,5 @@
 //! Figure 4.11, for the datapath that runs in virtual time: Copa and Vegas by an agent, over 12 Mbit/s and 20
-//! ms. Each flow is alone, and Copa has no mode for competing flows.
+//! ms. Each flow is alone, so that Copa has nothing to compete with.
 
 use super::control::Control;
 use super::flows::{Course, PACKET, mean, path};

@@ -2,8 +2,8 @@
 //! link by congestion controls.
 //!
 //! Flows of `Reliable` run over emulated paths in virtual time, with an agent in lockstep, so every run gives
-//! equal results on every machine. In real time run flows under an agent in another process (table 4.1 and
-//! figure 4.8a), the round trip of an agent (figure 4.7), libccp's windows in figure 4.11, and flows between
+//! equal results on every machine. In real time run flows under an agent in another process (table 4.1,
+//! figures 4.8a and 4.8b), the round trip of an agent (figure 4.7), libccp's windows in figure 4.11, and flows between
 //! network namespaces: Linux's TCP beside the table of sharing, and bad paths. Where the thesis has Linux in the place of the datapath, the figures have Bertha's own controls.
 
 mod acknowledgement;
@@ -38,7 +38,7 @@ pub(crate) use live::serve as serve_as_agent;
 /// The figures to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Measure this figure or table alone: 4.1, 4.2, 4.3, 4.5, 4.6, 4.7, 4.8, 4.8a, 4.9, 4.10, 4.11, sharing or bad-paths
+    /// Measure this figure or table alone: 4.1, 4.2, 4.3, 4.5, 4.6, 4.7, 4.8, 4.8a, 4.8b, 4.9, 4.10, 4.11, sharing or bad-paths
     #[arg(long)]
     only: Option<String>,
     /// Measure figure 4.5 also over this trace of a link, in the format of Mahimahi
@@ -61,8 +61,10 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
         ("4.5", fidelity::run),
         ("4.6", completion::run),
         ("4.7", agent::run),
+        ("4.7", live::latency),
         ("4.8", many::run),
         ("4.8a", live::flows),
+        ("4.8b", live::processor),
         ("4.9", incast::run),
         ("4.10", |report, _| aggregation::run(report)),
         ("4.11", |report, _| copa::run(report)),

@@ -67,6 +67,10 @@ impl Admission {
             flows.on_message(from, &message, Instant::now()).map_err(|refused| {
                 match (refused, &message) {
                     (Refused::UnknownAlgorithm, Message::Create(create)) => {
+                        // A flow of this number was of a process before, which has not ended it.
+                        let replaced = flows.end_replaced(from, create.flow).then(|| end(create.flow));
+                        let replaced = replaced.flatten().map(|end| (end, from.to_owned()));
+                        self.next.lock().extend(replaced);
                         unknown(create, flows.algorithms())
                     }
                     (Refused::TooManyFlows, _) => "too many flows for one agent".to_owned(),
@@ -129,4 +133,42 @@ fn end(flow: u32) -> Option<Vec<u8>> {
     let mut message = Vec::new();
     Measure::encode_fields(flow, 0, &[], &mut message).ok()?;
     Some(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::AlgorithmName;
+
+    fn create(algorithm: &str) -> Vec<u8> {
+        let create = Create {
+            flow: 1,
+            initial_window: 12_000,
+            packet: 1_200,
+            source_address: 0,
+            source_port: 0,
+            destination_address: 0,
+            destination_port: 0,
+            algorithm: AlgorithmName::new(algorithm).unwrap(),
+        };
+        let mut message = Vec::new();
+        create.encode(&mut message);
+        message
+    }
+
+    #[test]
+    fn a_flow_that_is_refused_leaves_no_row_of_an_earlier_flow_of_its_number() {
+        let admission = Admission::new(&["cubic"]);
+        let path = Path::new("/a");
+        let mut bytes = [0; 1_024];
+        assert!(!admission.admits(path, &create("cubik")));
+        assert_eq!(admission.next(&mut bytes), None, "there was none before");
+        assert!(admission.admits(path, &create("cubic")));
+        assert_eq!(admission.flows.status().len(), 1);
+        assert!(!admission.admits(path, &create("cubik")));
+        assert_eq!(admission.flows.status(), Vec::new());
+        let (length, from) = admission.next(&mut bytes).unwrap();
+        assert_eq!((&bytes[..length], from), (&end(1).unwrap()[..], path.to_owned()));
+        assert_eq!((admission.flows.totals().ended, admission.flows.totals().refused), (1, 2));
+    }
 }

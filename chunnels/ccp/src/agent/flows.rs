@@ -44,6 +44,14 @@ pub struct FlowStatus {
     pub rate: Option<u64>,
 }
 
+impl FlowStatus {
+    /// Returns true if the agent controls the flow: a report has shown that the datapath runs the agent's program. Before, or if
+    /// the datapath refuses the program, the flow's own control goes on.
+    pub fn is_controlled(&self) -> bool {
+        self.reports > 0
+    }
+}
+
 /// Counters of an agent, since it began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -195,9 +203,23 @@ impl FlowTable {
         }
     }
 
-    /// Returns true, once, if the datapath needs all programs again.
+    /// Returns true, once, if the datapath needs all programs again. Its flows then end, and it announces them again.
     pub(super) fn needs_programs(&mut self, datapath: &Path) -> bool {
-        self.datapaths.get_mut(datapath).is_some_and(|state| std::mem::take(&mut state.lacks_programs))
+        let Some(state) = self.datapaths.get_mut(datapath) else { return false };
+        let needs = std::mem::take(&mut state.lacks_programs);
+        if needs {
+            let ended = std::mem::take(&mut state.flows).len();
+            self.count_ended(ended);
+        }
+        needs
+    }
+
+    /// Ends the flow whose place a refused flow has taken. Returns true if there was such a flow.
+    pub(super) fn end_replaced(&mut self, datapath: &Path, flow: u32) -> bool {
+        let state = self.datapaths.get_mut(datapath);
+        let had = state.is_some_and(|state| state.flows.remove(&flow).is_some());
+        self.count_ended(usize::from(had));
+        had
     }
 
     /// Returns the datapaths that have been silent for long, each once in that time.
@@ -361,5 +383,6 @@ mod tests {
         table.on_sent(path, &install, false);
         assert!(table.needs_programs(path));
         assert!(!table.needs_programs(path));
+        assert_eq!((table.status(), table.flows, table.totals.ended), (Vec::new(), 0, 1));
     }
 }

@@ -100,10 +100,10 @@ pub(crate) fn connect(agent: &Path) -> Result<Arc<Datapath>, Error> {
     let thread = std::thread::Builder::new().name("ccp".to_owned());
     let started = thread.spawn(move || {
         runtime.block_on(async {
-            tokio::select! {
-                () = attempting.run(given) => {}
-                _ = ended => {}
-            }
+            // The reactor wakes a task of its own thread without a system call, and the outermost future with one.
+            tokio::spawn(attempting.run(given));
+            // The sender is dropped with the datapath, and sends nothing.
+            let _is_over = ended.await;
         });
     });
     started.map_err(|error| {

@@ -1,11 +1,12 @@
 //! The agent's process.
 
 use super::super::control::Reporting;
+use super::echo::Echo;
 use crate::{Error, ErrorKind};
-use bertha_ccp::{AgentSocket, Ccp};
+use bertha_ccp::{AgentMemory, AgentSocket, Ccp};
 use portus::RunBuilder;
 use portus::ipc::BackendBuilder;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -13,6 +14,13 @@ use tempfile::TempDir;
 
 /// Time for the start of the process.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A way from a datapath to the agent.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Way {
+    Socket,
+    Memory,
+}
 
 /// An agent in another process, which ends with this value.
 pub(super) struct AgentProcess {
@@ -34,6 +42,7 @@ impl AgentProcess {
         let child = command.spawn().map_err(Error::while_doing(ErrorKind::Bertha, "starting an agent"))?;
         let agent = Self { child, folder, controls: AtomicU64::new(0) };
         let start = Instant::now();
+        // The socket comes last.
         while !agent.folder.path().join("agent").exists() {
             if start.elapsed() > PATIENCE {
                 return Err(Error::new(ErrorKind::Stalled, "an agent does not start"));
@@ -44,11 +53,27 @@ impl AgentProcess {
     }
 
     /// Returns a congestion control by the agent.
-    pub(super) fn control(&self) -> Result<Ccp, Error> {
+    pub(super) fn control(&self, way: Way) -> Result<Ccp, Error> {
         let own = format!("datapath-{}", self.controls.fetch_add(1, Relaxed));
         let folder = self.folder.path();
-        let ccp = Ccp::unix(folder.join(own), folder.join("agent"));
+        let ccp = match way {
+            Way::Socket => Ccp::unix(folder.join(own), folder.join("agent")),
+            Way::Memory => Ccp::shm(memory(&folder.join("agent"))),
+        };
         ccp.map_err(Error::while_doing(ErrorKind::Bertha, "connecting to an agent"))
+    }
+
+    /// Returns the processor time of the agent so far, of all its threads, in the kernel and outside.
+    pub(super) fn processor(&self) -> Result<Duration, Error> {
+        let unreadable =
+            || Error::new(ErrorKind::Report, "the system does not tell the agent's processor time");
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        let times = threads.map_err(|_| unreadable())?.flatten().filter_map(|thread| {
+            let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+            text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
+        });
+        let times: Vec<Duration> = times.collect();
+        if times.is_empty() { Err(unreadable()) } else { Ok(times.into_iter().sum()) }
     }
 }
 
@@ -59,13 +84,24 @@ impl Drop for AgentProcess {
     }
 }
 
-/// Is the agent: controls the flows of all datapaths at `socket`, until the process is killed.
+/// Returns the path at which the agent at this socket shares memory.
+fn memory(socket: &Path) -> PathBuf {
+    socket.with_extension("shm")
+}
+
+/// Is the agent: controls the flows of all datapaths at `socket`, and of those that share memory, until the process is
+/// killed.
 ///
 /// # Errors
 /// [`ErrorKind::Bertha`] if there can be no socket.
 pub(crate) fn serve(socket: &Path, period: Duration) -> Result<(), Error> {
-    let failed = Error::while_doing(ErrorKind::Bertha, "listening as an agent");
+    let failed = |error| Error::while_doing(ErrorKind::Bertha, "listening as an agent")(error);
+    let ended = |error: portus::Error| Error::new(ErrorKind::Bertha, error.0);
+    let memory = AgentMemory::bind(memory(socket), &[]).map_err(failed)?;
     let sock = AgentSocket::bind(socket, &[]).map_err(failed)?;
-    let agent = RunBuilder::new(BackendBuilder { sock }).default_alg(Reporting { period }).run();
-    agent.map_err(|error| Error::new(ErrorKind::Bertha, error.0))
+    let over_memory = RunBuilder::new(BackendBuilder { sock: memory });
+    let over_memory = over_memory.default_alg(Reporting { period }).additional_alg(Echo).spawn_thread();
+    let _runs_until_the_end = over_memory.run().map_err(ended)?;
+    let over_socket = RunBuilder::new(BackendBuilder { sock });
+    over_socket.default_alg(Reporting { period }).additional_alg(Echo).run().map_err(ended)
 }

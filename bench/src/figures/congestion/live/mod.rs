@@ -1,18 +1,22 @@
-//! Table 4.1 and figure 4.8a in real time: flows of `Reliable` over the loopback interface, controlled by
-//! NewReno in the datapath, and by NewReno of an agent in another process, over a Unix socket.
+//! Table 4.1 and figures 4.8a and 4.8b in real time: flows of `Reliable` over the loopback interface, controlled by
+//! NewReno in the datapath, and by NewReno of an agent in another process, over a Unix socket and through shared memory. Figure 4.7
+//! has the time of an answer of such an agent.
 
 mod agent;
+mod echo;
+mod latency;
 mod transfer;
 
 pub(crate) use agent::serve;
+pub(super) use latency::run as latency;
 
 use crate::Error;
 use crate::harness::{Effort, alternate};
 use crate::report::{Budget, Report};
-use agent::AgentProcess;
+use agent::{AgentProcess, Way};
 use bertha_chunnels::congestion::NewReno;
 use std::time::Duration;
-use transfer::Transfer;
+use transfer::{Carried, Transfer};
 
 /// The times between reports of table 4.1, of which zero is a report for each acknowledgement; the thesis has
 /// 0.68 for that one, and nearly 1 for ten milliseconds.
@@ -52,6 +56,50 @@ pub(super) fn flows(report: &mut Report, effort: Effort) -> Result<(), Error> {
     Ok(())
 }
 
+/// The rate of all flows of figure 4.8b together, in bytes per second: half a gigabit per second.
+const RATE: f64 = 62.5e6;
+
+/// Budget of the rate that arrives, against the rate that is offered.
+const CARRIED: Budget = Budget::Between(0.95, 1.05);
+
+/// Budget of the processor time under an agent, of both processes, against the datapath's control. The thesis has 2.0 from 16 to
+/// 64 flows; an agent that costs less than nothing was not counted.
+const COSTS: Budget = Budget::Between(0.95, 2.0);
+
+/// Measures the rows of figure 4.8b.
+///
+/// # Errors
+/// Errors of sockets, of the agent's process, and of the flows.
+pub(super) fn processor(report: &mut Report, effort: Effort) -> Result<(), Error> {
+    let counted = effort.pick(Duration::from_secs(1), Duration::from_millis(300));
+    for flows in FLOWS {
+        for (label, way) in [("a Unix socket", Way::Socket), ("shared memory", Way::Memory)] {
+            let agent = AgentProcess::start(Duration::from_millis(10))?;
+            let transfer = Transfer { flows, counted, offered: Some(RATE) };
+            let by_agent = || {
+                let ccp = agent.control(way)?;
+                transfer.run(
+                    ccp.clone(),
+                    || flows.saturating_sub(ccp.statistics().by_agent),
+                    || agent.processor(),
+                )
+            };
+            let by_datapath = || transfer.run(NewReno, || 0, || Ok(Duration::ZERO));
+            let paired = alternate(effort.pick(8, 2), by_datapath, by_agent)?;
+            let name = format!("4.8b, {flows} flows at 0.5 Gbit/s, a report each 10 ms over {label}");
+            let of_offered = |carried: &Carried| carried.rate / RATE;
+            let slowest = paired.b().iter().map(of_offered).fold(f64::INFINITY, f64::min);
+            report.bounded(format!("{name}: the least that arrives"), slowest, "of the offered", CARRIED);
+            let percent = |carried: &Carried| carried.processor * 100.0;
+            report.median(format!("{name}: by the datapath"), &paired.a(), percent, "% of a processor");
+            report.median(format!("{name}: by the agent"), &paired.b(), percent, "% of a processor");
+            let name = format!("{name}: processor time by the agent to the datapath's");
+            report.compare(&name, &paired, |carried| carried.processor, Some(COSTS));
+        }
+    }
+    Ok(())
+}
+
 fn compare(
     report: &mut Report,
     name: &str,
@@ -61,19 +109,21 @@ fn compare(
     effort: Effort,
 ) -> Result<(), Error> {
     let agent = AgentProcess::start(period)?;
-    let transfer =
-        Transfer { flows, counted: effort.pick(Duration::from_secs(1), Duration::from_millis(300)) };
+    let counted = effort.pick(Duration::from_secs(1), Duration::from_millis(300));
+    let transfer = Transfer { flows, counted, offered: None };
+    let none = || Ok(Duration::ZERO);
     let by_agent = || {
-        let ccp = agent.control()?;
-        transfer.run(ccp.clone(), || ccp.statistics().by_agent == flows)
+        let ccp = agent.control(Way::Socket)?;
+        transfer.run(ccp.clone(), || flows.saturating_sub(ccp.statistics().by_agent), none)
     };
-    let paired = alternate(effort.pick(8, 2), || transfer.run(NewReno, || true), by_agent)?;
-    report.median(format!("{name}: by the datapath"), &paired.a(), |rate| rate * 8.0 / 1e9, "Gbit/s");
-    report.median(format!("{name}: by the agent"), &paired.b(), |rate| rate * 8.0 / 1e9, "Gbit/s");
+    let paired = alternate(effort.pick(8, 2), || transfer.run(NewReno, || 0, none), by_agent)?;
+    let gigabits = |carried: &Carried| carried.rate * 8.0 / 1e9;
+    report.median(format!("{name}: by the datapath"), &paired.a(), gigabits, "Gbit/s");
+    report.median(format!("{name}: by the agent"), &paired.b(), gigabits, "Gbit/s");
     report.compare(
         &format!("{name}: throughput by the agent to the datapath's"),
         &paired,
-        |rate| *rate,
+        |carried| carried.rate,
         budget,
     );
     Ok(())

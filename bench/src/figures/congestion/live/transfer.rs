@@ -1,6 +1,6 @@
 //! Flows of `Reliable` from one thread to another, over UDP of the loopback interface.
 
-use crate::harness::{ETHERNET, runtime};
+use crate::harness::{ETHERNET, process_time, runtime};
 use crate::{Error, ErrorKind};
 use bertha_chunnels::Reliable;
 use bertha_chunnels::congestion::Algorithm;
@@ -21,17 +21,32 @@ const WARM_UP: Duration = Duration::from_millis(300);
 
 /// Time until an agent controls all flows. Many announcements at once do not fit into its socket, and are
 /// repeated.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Transfer {
     pub(super) flows: usize,
     /// Time for which bytes are counted.
     pub(super) counted: Duration,
+    /// The bytes that all flows together have to send in a second; `None` for as many as they can.
+    pub(super) offered: Option<f64>,
+}
+
+/// Time between two bursts of a flow that has a rate to keep.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The outcome of a transfer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Carried {
+    /// The bytes of all flows that arrived in a second.
+    pub(super) rate: f64,
+    /// Processor time of all processes, in seconds for each second.
+    pub(super) processor: f64,
 }
 
 impl Transfer {
-    /// Returns the bytes of all flows that arrive in a second, from the time on at which `is_ready` is true.
+    /// Returns what arrives from the time on at which the agent lacks no flow, and the processor time for it: of this process,
+    /// and of another, which `processor` returns.
     ///
     /// # Errors
     /// [`ErrorKind::Bertha`] if a flow fails, and [`ErrorKind::Stalled`] if the flows are not ready in time, or
@@ -39,8 +54,9 @@ impl Transfer {
     pub(super) fn run(
         self,
         control: impl Algorithm + Clone,
-        is_ready: impl Fn() -> bool,
-    ) -> Result<f64, Error> {
+        lacking: impl Fn() -> usize,
+        processor: impl Fn() -> Result<Duration, Error>,
+    ) -> Result<Carried, Error> {
         let arrived = Arc::new(AtomicU64::new(0));
         let (ready, listening) = oneshot::channel();
         let (finish, finished) = oneshot::channel::<()>();
@@ -56,18 +72,22 @@ impl Transfer {
         let measured = runtime()?.block_on(async {
             let failed = |_| Error::new(ErrorKind::Bertha, "the receiver has failed");
             let server = listening.await.map_err(failed)?;
-            let sending = (0..self.flows).map(|_| tokio::spawn(send(server.clone(), control.clone())));
+            let offered = self.offered.map(|rate| rate / self.flows as f64);
+            let sending =
+                (0..self.flows).map(|_| tokio::spawn(send(server.clone(), control.clone(), offered)));
             let sending: Vec<_> = sending.collect();
             let start = Instant::now();
-            while !is_ready() && start.elapsed() < PATIENCE {
+            while lacking() > 0 && start.elapsed() < PATIENCE {
                 tokio::time::sleep(WARM_UP / 10).await;
             }
             tokio::time::sleep(WARM_UP).await;
-            let before = arrived.load(Relaxed);
+            let (before, used) = (arrived.load(Relaxed), process_time() + processor()?);
             let begin = Instant::now();
             tokio::time::sleep(self.counted).await;
-            let rate = (arrived.load(Relaxed) - before) as f64 / begin.elapsed().as_secs_f64();
-            let is_still_ready = is_ready();
+            let seconds = begin.elapsed().as_secs_f64();
+            let rate = (arrived.load(Relaxed) - before) as f64 / seconds;
+            let processor = (process_time() + processor()?).saturating_sub(used).as_secs_f64() / seconds;
+            let lacking = lacking();
             for flow in sending {
                 if flow.is_finished() {
                     flow.await.map_err(Error::while_doing(ErrorKind::Core, "sending"))??;
@@ -75,10 +95,11 @@ impl Transfer {
                     flow.abort();
                 }
             }
-            if is_still_ready {
-                Ok(rate)
+            if lacking == 0 {
+                Ok(Carried { rate, processor })
             } else {
-                Err(Error::new(ErrorKind::Stalled, "the agent lacks flows"))
+                let what = format!("the agent lacks {lacking} of {} flows", self.flows);
+                Err(Error::new(ErrorKind::Stalled, what))
             }
         });
         let _may_have_failed = finish.send(());
@@ -110,14 +131,24 @@ async fn receive(flows: usize, ready: oneshot::Sender<Addr>, arrived: Arc<Atomic
     std::future::pending().await
 }
 
-async fn send(server: Addr, control: impl Algorithm) -> Result<(), Error> {
+/// Sends at a rate in bytes per second, or as fast as the control allows.
+async fn send(server: Addr, control: impl Algorithm, rate: Option<f64>) -> Result<(), Error> {
     let failed = |error| Error::while_doing(ErrorKind::Bertha, "sending")(error);
     let base = Udp::new().connect(server).await.map_err(failed)?;
     let stack = Reliable::new().packet(ETHERNET).with(control);
     let connection = stack.wrap(base).await.map_err(failed)?;
+    let start = Instant::now();
+    let mut sent = 0;
     loop {
-        let burst =
-            (0..BURST).map(|_| Buf::new(MESSAGE, 0)).collect::<Result<Vec<_>, _>>().map_err(failed)?;
+        let due = rate.map_or(BURST, |rate| {
+            let due = (rate * start.elapsed().as_secs_f64() / MESSAGE as f64) as u64;
+            due.saturating_sub(sent).min(BURST as u64) as usize
+        });
+        if due < BURST && rate.is_some() {
+            tokio::time::sleep(PAUSE).await;
+        }
+        let burst = (0..due).map(|_| Buf::new(MESSAGE, 0)).collect::<Result<Vec<_>, _>>().map_err(failed)?;
         connection.send_batch(burst.into_iter()).await.map_err(failed)?;
+        sent += due as u64;
     }
 }
