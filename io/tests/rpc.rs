@@ -4,7 +4,7 @@
 
 use bertha_chunnels::Rpc;
 use bertha_chunnels::rpc::{
-    Client, Failure, FailureKind, Method, Multiplexer, Postcard, decode, encode, serve,
+    Answer, Client, Failure, FailureKind, Method, Multiplexer, Postcard, decode, encode, serve,
 };
 use bertha_core::{Buf, Wrap, make_stack};
 use bertha_datapath_sim::pair;
@@ -57,10 +57,10 @@ fn answer(request: &EncodedRequest, broken: bool) -> Result<Buf, Failure> {
 #[derive(Clone)]
 struct Repeat(usize);
 
-impl Policy<EncodedCall, Buf, Failure> for Repeat {
+impl Policy<EncodedCall, Answer, Failure> for Repeat {
     type Future = Ready<()>;
 
-    fn retry(&mut self, call: &mut EncodedCall, outcome: &mut Result<Buf, Failure>) -> Option<Ready<()>> {
+    fn retry(&mut self, call: &mut EncodedCall, outcome: &mut Result<Answer, Failure>) -> Option<Ready<()>> {
         let failure = outcome.as_ref().err()?;
         self.0 = self.0.checked_sub(1)?;
         call.may_be_repeated(failure).then(|| ready(()))
@@ -111,12 +111,12 @@ struct Losing<S> {
     left: Arc<AtomicUsize>,
 }
 
-impl<S: Service<EncodedCall, Response = Buf, Error = Failure, Future: Send + 'static>> Service<EncodedCall>
+impl<S: Service<EncodedCall, Response = Answer, Error = Failure, Future: Send + 'static>> Service<EncodedCall>
     for Losing<S>
 {
-    type Response = Buf;
+    type Response = Answer;
     type Error = Failure;
-    type Future = bertha_core::BoxFuture<'static, Result<Buf, Failure>>;
+    type Future = bertha_core::BoxFuture<'static, Result<Answer, Failure>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         self.service.poll_ready(cx)
@@ -157,12 +157,12 @@ struct Stalling<S> {
     dropped: Arc<AtomicUsize>,
 }
 
-impl<S: Service<EncodedCall, Response = Buf, Error = Failure, Future: Send + 'static>> Service<EncodedCall>
+impl<S: Service<EncodedCall, Response = Answer, Error = Failure, Future: Send + 'static>> Service<EncodedCall>
     for Stalling<S>
 {
-    type Response = Buf;
+    type Response = Answer;
     type Error = Failure;
-    type Future = bertha_core::BoxFuture<'static, Result<Buf, Failure>>;
+    type Future = bertha_core::BoxFuture<'static, Result<Answer, Failure>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         self.service.poll_ready(cx)

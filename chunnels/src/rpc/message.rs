@@ -1,6 +1,6 @@
 //! The messages that a connection of [`Rpc`](super::Rpc) carries.
 
-use super::FailureKind;
+use super::{Failure, FailureKind, Metadata};
 use bertha_core::Buf;
 use std::fmt;
 
@@ -30,18 +30,36 @@ impl fmt::Debug for CallId {
 pub struct Message {
     pub(super) call: CallId,
     pub(super) content: Content,
+    /// True if the body begins with [metadata](super::Metadata): of a call, a response, an end or a failure. It
+    /// stands behind the trace of a traced call.
+    pub(super) has_metadata: bool,
     /// None where the content says all.
     pub(super) body: Option<Buf>,
 }
 
 impl Message {
-    /// Returns the encoded request or response, or the words of a failure. Empty for other messages.
+    /// Takes the metadata off the front of the body; none if there is none.
+    ///
+    /// # Errors
+    /// [`FailureKind::Malformed`] and [`FailureKind::TooLarge`], if the metadata breaks a rule.
+    #[inline]
+    pub(super) fn take_metadata(&mut self) -> Result<Metadata, Failure> {
+        match &mut self.body {
+            Some(body) if self.has_metadata => {
+                self.has_metadata = false;
+                Metadata::take(body).map_err(|error| Failure::of_metadata(&error))
+            }
+            _ => Ok(Metadata::new()),
+        }
+    }
+
+    /// Returns the encoded request or response, or the words of a failure, behind their metadata. Empty for other messages.
     pub fn body(&self) -> &[u8] {
         self.body.as_deref().unwrap_or_default()
     }
 
     pub(super) fn signal(call: CallId, content: Content) -> Self {
-        Self { call, content, body: None }
+        Self { call, content, has_metadata: false, body: None }
     }
 }
 

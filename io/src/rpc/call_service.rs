@@ -1,8 +1,8 @@
 //! Calls over a connection as a service.
 
 use super::EncodedCall;
-use bertha_chunnels::rpc::{Caller, Failure};
-use bertha_core::{BoxFuture, Buf};
+use bertha_chunnels::rpc::{Answer, Caller, Failure};
+use bertha_core::BoxFuture;
 use std::task::{Context, Poll};
 use tower_service::Service;
 
@@ -21,9 +21,9 @@ impl<T: Caller> CallService<T> {
 }
 
 impl<T: Caller> Service<EncodedCall> for CallService<T> {
-    type Response = Buf;
+    type Response = Answer;
     type Error = Failure;
-    type Future = BoxFuture<'static, Result<Buf, Failure>>;
+    type Future = BoxFuture<'static, Result<Answer, Failure>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         Poll::Ready(Ok(()))
@@ -31,6 +31,8 @@ impl<T: Caller> Service<EncodedCall> for CallService<T> {
 
     fn call(&mut self, call: EncodedCall) -> Self::Future {
         let caller = self.caller.clone();
-        Box::pin(async move { caller.ask(call.method(), call.deadline(), call.request()).await })
+        Box::pin(
+            async move { caller.ask(call.method(), call.deadline(), call.metadata(), call.request()).await },
+        )
     }
 }

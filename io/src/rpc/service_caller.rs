@@ -1,7 +1,7 @@
 //! A service as a carrier of calls.
 
 use super::EncodedCall;
-use bertha_chunnels::rpc::{Caller, Encode, Failure, FailureKind, Method, ResponseParts};
+use bertha_chunnels::rpc::{Answer, Caller, Encode, Failure, FailureKind, Metadata, Method, ResponseParts};
 use bertha_core::Buf;
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -11,6 +11,8 @@ use tower_service::Service;
 
 /// Typed calls by a service of tower: `Client::over(ServiceCaller::new(service))`. Each call takes a clone of
 /// the service; `tower::buffer` makes a service cloneable.
+///
+/// The service answers with an `Answer`, or with a `Buf` without trailers.
 ///
 /// Calls with a stream of responses fail: layers of tower handle one response.
 #[derive(Debug, Clone)]
@@ -27,7 +29,7 @@ impl<S> ServiceCaller<S> {
 
 impl<S> Caller for ServiceCaller<S>
 where
-    S: Service<EncodedCall, Response = Buf> + Clone + Send + Sync + 'static,
+    S: Service<EncodedCall, Response: Into<Answer>> + Clone + Send + Sync + 'static,
     S::Error: Into<Box<dyn std::error::Error + Send + Sync>> + Send,
     S::Future: Send,
 {
@@ -37,18 +39,20 @@ where
         &self,
         method: Method,
         deadline: Option<Duration>,
+        metadata: &Metadata,
         request: &E,
-    ) -> Result<Buf, Failure> {
-        let call = EncodedCall::new(method, deadline, request)?;
+    ) -> Result<Answer, Failure> {
+        let call = EncodedCall::new(method, deadline, metadata, request)?;
         let mut service = self.service.clone();
         poll_fn(|cx| service.poll_ready(cx)).await.map_err(failed)?;
-        service.call(call).await.map_err(failed)
+        service.call(call).await.map(Into::into).map_err(failed)
     }
 
     async fn open<E: Encode + ?Sized>(
         &self,
         _: Method,
         _: Option<Duration>,
+        _: &Metadata,
         _: &E,
     ) -> Result<NoParts, Failure> {
         let what = "a service of tower's has one response to a call; make this one over a connection";

@@ -2,12 +2,12 @@
 
 use super::calls::{Calls, Responses};
 use super::room::Room;
-use super::{CallStatistics, Caller, ResponseParts};
+use super::{Answer, CallStatistics, Caller, ResponseParts};
 use crate::rpc::encode::{Encode, Encoder};
 use crate::rpc::message::{CallId, MAX_SLOT};
 use crate::rpc::trace;
 use crate::rpc::transient::TransientErrors;
-use crate::rpc::{Failure, FailureKind, Message, Method, OF_NO_CALL};
+use crate::rpc::{Failure, FailureKind, Message, Metadata, Method, OF_NO_CALL};
 use crate::task_end::{self, runtime_ended};
 use bertha_core::{Base, Buf, Connection, Drops, Error, Runtime};
 use futures_util::future::{Either, select};
@@ -172,13 +172,14 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
         &self,
         method: Method,
         until: Option<Instant>,
+        metadata: &Metadata,
         request: &(impl Encode + ?Sized),
         responses: Responses,
     ) -> Result<Pending<C>, Failure> {
         let place = self.room(until).await?;
         let shared = &self.held.shared;
-        let mut body =
-            shared.encoder.encode(&shared.connection, request.limit(), |into| request.encode(into))?;
+        let write = |into: &mut [u8]| request.encode(into);
+        let mut body = shared.encoder.encode_behind(metadata, &shared.connection, request.limit(), write)?;
         // A call without room for its trace goes without it.
         let is_traced = trace::of_caller().is_some_and(|trace| {
             let room = body.prepend(trace::LENGTH);
@@ -189,7 +190,7 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
             let mut state = shared.state.lock();
             let id = state.calls.begin(responses, until)?;
             let pending = Pending { place, id, is_done: false };
-            let message = Calls::message(id, method, within, body, is_traced);
+            let message = Calls::message(id, method, within, body, is_traced, !metadata.is_empty());
             shared.arm(&mut state);
             if state.calls.in_flight() == 1 && !state.calls.has_outgoing() {
                 (message, pending)
@@ -214,12 +215,13 @@ impl<C: Connection<Data = Message>> Caller for Multiplexer<C> {
         &self,
         method: Method,
         deadline: Option<Duration>,
+        metadata: &Metadata,
         request: &E,
-    ) -> impl Future<Output = Result<Buf, Failure>> + Send {
+    ) -> impl Future<Output = Result<Answer, Failure>> + Send {
         trace::calling(method, async move {
             let until = self.until(deadline);
             loop {
-                let mut pending = self.begin(method, until, request, Responses::One).await?;
+                let mut pending = self.begin(method, until, metadata, request, Responses::One).await?;
                 let answer = poll_fn(|cx| {
                     let answered = pending.shared().state.lock().calls.poll_answer(pending.id, cx.waker());
                     pending.is_done = answered.is_ready();
@@ -239,12 +241,14 @@ impl<C: Connection<Data = Message>> Caller for Multiplexer<C> {
         &self,
         method: Method,
         deadline: Option<Duration>,
+        metadata: &Metadata,
         request: &E,
     ) -> Result<Self::Parts, Failure> {
         // The span ends once the call is sent; its responses come later.
-        let opening = self.begin(method, self.until(deadline), request, Responses::Several);
+        let until = self.until(deadline);
+        let opening = self.begin(method, until, metadata, request, Responses::Several);
         let pending = trace::calling(method, opening).await?;
-        Ok(MultiplexedParts { pending })
+        Ok(MultiplexedParts { pending, trailers: Metadata::new() })
     }
 }
 
@@ -294,6 +298,7 @@ impl<C: Connection> Drop for Pending<C> {
 /// The stream of responses to a call. Dropping it cancels the call.
 pub struct MultiplexedParts<C: Connection> {
     pending: Pending<C>,
+    trailers: Metadata,
 }
 
 impl<C: Connection<Data = Message>> ResponseParts for MultiplexedParts<C> {
@@ -303,10 +308,14 @@ impl<C: Connection<Data = Message>> ResponseParts for MultiplexedParts<C> {
             return Poll::Ready(None);
         }
         let mut state = place.held.shared.state.lock();
-        let part = state.calls.poll_part(*id, cx.waker());
+        let part = state.calls.poll_part(*id, cx.waker(), &mut self.trailers);
         *is_done = matches!(part, Poll::Ready(None | Some(Err(_))));
         MultiplexerShared::<C>::wake_sender(state);
         part
+    }
+
+    fn trailers(&self) -> &Metadata {
+        &self.trailers
     }
 }
 

@@ -1,10 +1,10 @@
 //! Calls over a connection that is made again when it is lost.
 
-use super::{Caller, MultiplexedParts, Multiplexer};
+use super::{Answer, Caller, MultiplexedParts, Multiplexer};
 use crate::rpc::encode::Encode;
-use crate::rpc::{Failure, FailureKind, Message, Method};
+use crate::rpc::{Failure, FailureKind, Message, Metadata, Method};
 use bertha_core::backoff::Backoff;
-use bertha_core::{Base, Buf, Connection, Error, Runtime};
+use bertha_core::{Base, Connection, Error, Runtime};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
 use std::fmt;
@@ -188,12 +188,13 @@ where
         &self,
         method: Method,
         deadline: Option<Duration>,
+        metadata: &Metadata,
         request: &E,
-    ) -> Result<Buf, Failure> {
+    ) -> Result<Answer, Failure> {
         let deadline = self.until(deadline);
         loop {
             let Numbered { calls, number } = self.connected(deadline).await?;
-            match calls.ask(method, self.left(deadline)?, request).await {
+            match calls.ask(method, self.left(deadline)?, metadata, request).await {
                 Err(failure) if self.retries(method, &failure, number) => {}
                 outcome => return outcome,
             }
@@ -204,12 +205,13 @@ where
         &self,
         method: Method,
         deadline: Option<Duration>,
+        metadata: &Metadata,
         request: &E,
     ) -> Result<Self::Parts, Failure> {
         let deadline = self.until(deadline);
         loop {
             let Numbered { calls, number } = self.connected(deadline).await?;
-            match calls.open(method, self.left(deadline)?, request).await {
+            match calls.open(method, self.left(deadline)?, metadata, request).await {
                 Err(failure) if self.retries(method, &failure, number) => {}
                 opened => return opened,
             }

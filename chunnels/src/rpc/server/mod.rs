@@ -1,6 +1,9 @@
 //! The end that answers.
 
+mod context;
+mod generated;
 mod handler;
+mod handler_with_context;
 mod handlers;
 mod outbox;
 mod panics;
@@ -13,7 +16,11 @@ mod statistics;
 mod tests;
 mod woken;
 
+pub use context::Context;
+#[doc(hidden)]
+pub use generated::Responding;
 pub use handler::{Handler, handler};
+pub use handler_with_context::{HandlerWithContext, handler_with_context};
 pub use serve::{Serve, serve};
 pub use served_calls::ServedCalls;
 pub use service::{Reply, Request, Service};

@@ -1,5 +1,6 @@
 //! The loop that answers the calls of one connection.
 
+use super::context::Contexts;
 use super::handlers::{Handlers, Made, Progress};
 use super::outbox::{Outbox, send};
 use super::panics::caught;
@@ -7,8 +8,10 @@ use super::{Reply, Request, ServedCalls, Service};
 use crate::rpc::message::{CallId, Content};
 use crate::rpc::trace::{self, Trace};
 use crate::rpc::transient::TransientErrors;
-use crate::rpc::{Failure, Message};
-use bertha_core::{Base, BoxFuture, Buf, Connection, DropCounter, Error, ErrorKind, Runtime, debug_fields};
+use crate::rpc::{Failure, Message, Metadata};
+use bertha_core::{
+    Base, BoxFuture, Buf, Connection, DropCounter, Error, ErrorKind, PeerIdentity, Runtime, debug_fields,
+};
 use futures_util::future::{Either, select};
 use std::collections::VecDeque;
 use std::future::{pending, poll_fn};
@@ -30,6 +33,7 @@ pub struct Serve<C, S> {
     concurrency: usize,
     of_no_call: DropCounter,
     calls: ServedCalls,
+    peer: Option<PeerIdentity>,
 }
 
 /// Answers the calls that come over a connection of [`Rpc`](crate::rpc::Rpc) with a service, until the client closes.
@@ -49,7 +53,7 @@ where
     S: Service,
 {
     let (of_no_call, calls) = Default::default();
-    Serve { connection, service, concurrency: CONCURRENCY, of_no_call, calls }
+    Serve { connection, service, concurrency: CONCURRENCY, of_no_call, calls, peer: None }
 }
 
 impl<C, S> Serve<C, S> {
@@ -70,6 +74,12 @@ impl<C, S> Serve<C, S> {
     pub fn counted_by(self, calls: &ServedCalls) -> Self {
         Self { calls: calls.clone(), ..self }
     }
+
+    /// Sets the identity that handlers find in their [`Context`](super::Context). Otherwise handlers find the identity
+    /// that the connection [tells](Connection::peer_identity), as negotiated connections do.
+    pub fn peer(self, peer: PeerIdentity) -> Self {
+        Self { peer: Some(peer), ..self }
+    }
 }
 
 impl<C, S> IntoFuture for Serve<C, S>
@@ -82,8 +92,7 @@ where
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let Self { connection, service, concurrency, of_no_call, calls } = self;
-            match answer(&connection, &service, concurrency, &of_no_call, &calls).await {
+            match answer(self).await {
                 Err(error) if error.kind() == ErrorKind::Closed => Ok(()),
                 ended => ended,
             }
@@ -100,26 +109,23 @@ enum Event {
     Expired,
 }
 
-async fn answer<C, S>(
-    connection: &C,
-    service: &S,
-    concurrency: usize,
-    of_no_call: &DropCounter,
-    calls: &ServedCalls,
-) -> Result<(), Error>
+async fn answer<C, S>(serve: Serve<C, S>) -> Result<(), Error>
 where
     C: Connection<Data = Message>,
     S: Service,
 {
-    let begin = |request: Request, trace| trace::handling(request.method(), trace, service.call(request));
+    let Serve { connection, service, concurrency, of_no_call, calls, peer } = serve;
+    let contexts = Contexts::new(&connection, peer);
+    let begin = |method, request, trace| trace::handling(method, trace, service.call(request));
     let answering = Answering {
-        connection,
+        connection: &connection,
         begin,
         handlers: Handlers::new(concurrency, calls.clone()),
-        outbox: Outbox::new(connection, service, calls.clone()),
+        outbox: Outbox::new(&connection, &service, &contexts, calls.clone()),
+        contexts: &contexts,
         concurrency,
-        of_no_call,
-        served: calls,
+        of_no_call: &of_no_call,
+        served: &calls,
         ready: VecDeque::new(),
         calls: Vec::new(),
         timer: None,
@@ -134,6 +140,7 @@ struct Answering<'a, C, S: Service, B, F> {
     begin: B,
     handlers: Handlers<'a, F, S::Response>,
     outbox: Outbox<'a, C, S>,
+    contexts: &'a Contexts<'a>,
     concurrency: usize,
     of_no_call: &'a DropCounter,
     served: &'a ServedCalls,
@@ -151,7 +158,7 @@ impl<'a, C, S, B, F> Answering<'a, C, S, B, F>
 where
     C: Connection<Data = Message>,
     S: Service,
-    B: Fn(Request, Option<Trace>) -> F,
+    B: Fn(u32, Request<'a>, Option<Trace>) -> F,
     F: Future<Output = Result<Reply<'a, S::Response>, Failure>>,
 {
     async fn run(mut self) -> Result<(), Error> {
@@ -269,7 +276,7 @@ where
 
     /// Handles a message of the client. Returns the slot whose future can go on.
     fn take_in(&mut self, message: Message) -> Option<usize> {
-        let Message { call, content, body } = message;
+        let Message { call, content, has_metadata, body } = message;
         match (content, body) {
             (Content::Call { .. }, _) if self.handlers.is_void(call) => {
                 self.unexpected();
@@ -284,8 +291,17 @@ where
                 let within = Duration::from_millis(milliseconds.into());
                 let now = || self.connection.base().runtime().now();
                 let deadline = if milliseconds == 0 { None } else { now().checked_add(within) };
-                let request = Request::new(method, body, deadline);
-                match caught(method, || (self.begin)(request, trace)) {
+                let taken = if has_metadata { Metadata::take(&mut body) } else { Ok(Metadata::new()) };
+                let metadata = match taken {
+                    Ok(metadata) => metadata,
+                    Err(error) => {
+                        self.served.begun();
+                        self.outbox.fail(call, &Failure::of_metadata(&error));
+                        return None;
+                    }
+                };
+                let request = Request { call, method, body, deadline, metadata, contexts: self.contexts };
+                match caught(method, || (self.begin)(method, request, trace)) {
                     Ok(answering) => Some(self.handlers.start(call, method, deadline, answering)),
                     Err(failure) => {
                         self.served.begun();
@@ -296,6 +312,7 @@ where
             }
             (Content::Cancel, _) => {
                 self.handlers.cancel(call);
+                self.contexts.end(call);
                 None
             }
             (Content::Credit { parts }, _) => self.handlers.credit(call, parts),

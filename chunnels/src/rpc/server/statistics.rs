@@ -62,5 +62,6 @@ fn failed_as(kind: FailureKind) -> &'static str {
         FailureKind::TooLarge => "failed_too_large",
         FailureKind::Failed => "failed_by_service",
         FailureKind::Disconnected => "failed_disconnected",
+        FailureKind::Denied => "failed_denied",
     }
 }
