@@ -157,7 +157,9 @@ impl Failure {
         self
     }
 
-    pub(super) fn before_running(mut self) -> Self {
+    /// Returns the failure of a call whose handler has not begun, whatever its kind: the call may be repeated.
+    #[must_use]
+    pub fn before_running(mut self) -> Self {
         self.0.may_have_run = false;
         self
     }

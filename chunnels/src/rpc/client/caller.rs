@@ -13,6 +13,17 @@ pub trait Caller: Clone + Send + Sync + 'static {
     /// A stream of encoded responses.
     type Parts: ResponseParts;
 
+    /// Returns true if a call that begins now would not wait for [room](Self::room). The default returns true.
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    /// Waits, in turn, until there is room for a call, which it does not take: so a call may wait nevertheless. Returns
+    /// at once for a connection that has ended, whose calls fail. Cancellation-safe. The default returns at once.
+    fn room(&self) -> impl Future<Output = ()> + Send {
+        async {}
+    }
+
     /// Makes a call with one response, to which `metadata` goes beside the request. It fails once `deadline` has passed.
     ///
     /// # Errors

@@ -211,6 +211,21 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
 impl<C: Connection<Data = Message>> Caller for Multiplexer<C> {
     type Parts = MultiplexedParts<C>;
 
+    fn has_room(&self) -> bool {
+        let room = &self.held.shared.room;
+        let has_room = room.try_take();
+        if has_room {
+            room.give_back();
+        }
+        has_room
+    }
+
+    async fn room(&self) {
+        let room = &self.held.shared.room;
+        room.take().await;
+        room.give_back();
+    }
+
     fn ask<E: Encode + ?Sized>(
         &self,
         method: Method,

@@ -184,6 +184,17 @@ where
 {
     type Parts = MultiplexedParts<C>;
 
+    /// Without a connection there is room: the next call connects.
+    fn has_room(&self) -> bool {
+        self.shared.current().is_none_or(|current| current.calls.has_room())
+    }
+
+    async fn room(&self) {
+        if let Some(current) = self.shared.current() {
+            current.calls.room().await;
+        }
+    }
+
     async fn ask<E: Encode + ?Sized>(
         &self,
         method: Method,
