@@ -26,6 +26,9 @@ pub enum FailureKind {
     Disconnected,
     /// The service does not permit the call to this caller.
     Denied,
+    /// The server shuts down. Unless the call [may have run](Failure::may_have_run), it can be made at another server at
+    /// once.
+    Unavailable,
 }
 
 impl FailureKind {
@@ -39,6 +42,7 @@ impl FailureKind {
             Self::TooLarge => 5,
             Self::Disconnected => 6,
             Self::Denied => 7,
+            Self::Unavailable => 8,
         }
     }
 
@@ -52,6 +56,7 @@ impl FailureKind {
             5 => Self::TooLarge,
             6 => Self::Disconnected,
             7 => Self::Denied,
+            8 => Self::Unavailable,
             _ => Self::Failed,
         }
     }
@@ -68,6 +73,7 @@ impl fmt::Display for FailureKind {
             Self::Failed => "failed",
             Self::Disconnected => "disconnected",
             Self::Denied => "denied",
+            Self::Unavailable => "unavailable",
         })
     }
 }
@@ -227,6 +233,7 @@ mod tests {
             (TooLarge, "too large"),
             (Disconnected, "disconnected"),
             (Denied, "denied"),
+            (Unavailable, "unavailable"),
         ];
         for (code, (kind, name)) in (0..).zip(kinds) {
             assert_eq!((kind.code(), FailureKind::of_code(code), &kind.to_string()[..]), (code, kind, name));

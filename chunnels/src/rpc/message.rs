@@ -23,7 +23,7 @@ impl fmt::Debug for CallId {
 }
 
 /// A message between a client and a server of calls: a call, its response, a part of a stream of responses, its end, the number of parts
-/// that the client takes, a cancellation, or a failure.
+/// that the client takes, a cancellation, a failure, or the news that the server shuts down.
 ///
 /// Made by [`Client`](super::Client) and [`serve`](super::serve()).
 #[derive(Debug)]
@@ -80,6 +80,8 @@ pub(super) enum Content {
     Cancel,
     /// The server has no answer, and says why in the body.
     Failure { kind: FailureKind, may_have_run: bool },
+    /// The server begins no further call of this connection. The message is of no call.
+    Leaving,
     /// The server has not begun the call, since this many calls of the client are under way: its limit.
     Full { calls: u32 },
 }

@@ -48,6 +48,13 @@
 //! ([`Call::response_and_trailers`]), with the end of a stream ([`Responses::trailers`]), or with the failure
 //! ([`Failure::trailers`]). A service that does not ask for contexts pays nothing for them.
 //!
+//! # The end of a server
+//!
+//! A [`Shutdown`] tells the clients of all connections that are [served until](Serve::until) it. A client then makes no
+//! further calls over its connection, and closes after its last call under way; a [`Reconnecting`] client makes later
+//! calls over a new connection. Calls that cross the news fail with [`Unavailable`](FailureKind::Unavailable) and have not
+//! run. Calls that outlast the grace are cancelled, fail with the same kind, and may have run.
+//!
 //! # Bounds
 //!
 //! | bound | default | beyond |
@@ -56,6 +63,7 @@
 //! | calls of a connection at the server ([`Serve::concurrency`]) | 1,024 | the client learns the limit, and callers wait as above |
 //! | responses of a stream that were not taken | 64 | the server makes no more |
 //! | answers that a client does not read | two bursts of 256 answers or 256 KiB | the server makes no more; deadlines and cancellations go on |
+//! | time of calls under way at the end of a server ([`Shutdown::begin`]) | set by the caller | the calls are cancelled; a client that reads nothing is dropped a second later |
 //! | a request or response, with its metadata | the largest message below | [`TooLarge`](FailureKind::TooLarge) |
 //! | metadata of a call, and trailers | 64 entries, 8 KiB | [`TooLarge`](FailureKind::TooLarge), before anything is sent |
 //!
@@ -118,7 +126,7 @@ pub use method::Method;
 pub use server::Responding;
 pub use server::{
     Context, Handler, HandlerWithContext, Reply, Request, Serve, ServeStatistics, ServedCalls, Service,
-    handler, handler_with_context, serve,
+    Shutdown, handler, handler_with_context, serve,
 };
 #[cfg(feature = "tls")]
 pub use with_tls::{FuseRpcAndTls, RpcWithTls, RpcWithTlsConnection};

@@ -30,6 +30,7 @@ const CANCEL: u8 = 6;
 const FAILURE: u8 = 7;
 const TRACED_CALL: u8 = 8;
 const FULL: u8 = 9;
+const LEAVING: u8 = 10;
 
 /// The bit of a kind whose body begins with metadata.
 const WITH_METADATA: u8 = 0x40;
@@ -61,6 +62,7 @@ impl Header {
                 (FAILURE, (kind.code() | bit).into(), 1)
             }
             Content::Full { calls } => (FULL, calls.into(), 4),
+            Content::Leaving => (LEAVING, 0, 0),
         };
         let kind = kind | if has_metadata { WITH_METADATA } else { 0 };
         let first = u64::from(kind) | u64::from(call.slot & MAX_SLOT) << 8 | u64::from(call.generation) << 32;
@@ -111,6 +113,7 @@ pub(super) fn read(mut bytes: Buf) -> Option<Message> {
             let kind = FailureKind::of_code(code & !MAY_HAVE_RUN);
             (Content::Failure { kind, may_have_run: code & MAY_HAVE_RUN != 0 }, SHORTEST + 1)
         }
+        LEAVING => (Content::Leaving, SHORTEST),
         FULL => (Content::Full { calls: number(&bytes)? }, SHORTEST + 4),
         _ => return None,
     };
@@ -165,10 +168,11 @@ mod tests {
             any::<u32>().prop_map(|parts| Content::End { parts }),
             any::<u32>().prop_map(|parts| Content::Credit { parts }),
             Just(Content::Cancel),
-            (0..9_u8, any::<bool>()).prop_map(|(code, may_have_run)| {
+            (0..10_u8, any::<bool>()).prop_map(|(code, may_have_run)| {
                 Content::Failure { kind: FailureKind::of_code(code), may_have_run }
             }),
             any::<u32>().prop_map(|calls| Content::Full { calls }),
+            Just(Content::Leaving),
         ]
     }
 

@@ -24,6 +24,8 @@ pub(super) struct Calls {
     outgoing: Vec<Message>,
     /// The failure of each further call, once the connection has ended.
     ended: Option<Failure>,
+    /// True once the server has said that it shuts down: no further call begins.
+    is_leaving: bool,
     /// Number of calls that are over.
     over: u64,
     /// Number of calls whose callers got a failure.
@@ -92,6 +94,7 @@ impl Calls {
             earliest: None,
             outgoing,
             ended: None,
+            is_leaving: false,
             over: 0,
             failed: 0,
             unexpected: 0,
@@ -126,6 +129,9 @@ impl Calls {
     ) -> Result<CallId, Failure> {
         if let Some(failure) = &self.ended {
             return Err(failure.clone());
+        }
+        if self.is_leaving {
+            return Err(leaving());
         }
         // Calls that are begun and given up while nothing can be sent.
         if self.outgoing.len() > 2 * self.limit {
@@ -183,6 +189,22 @@ impl Calls {
 
     pub(super) fn has_outgoing(&self) -> bool {
         !self.outgoing.is_empty()
+    }
+
+    /// Returns true once the server has said that it shuts down, until the connection has ended.
+    #[inline]
+    pub(super) fn is_leaving(&self) -> bool {
+        self.is_leaving && self.ended.is_none()
+    }
+
+    /// Returns true if the server shuts down and waits for no call of this client.
+    pub(super) fn has_left(&self) -> bool {
+        self.is_leaving() && self.in_flight() == 0
+    }
+
+    /// Returns the failure of calls after the server has shut down.
+    pub(super) fn leave(&mut self) {
+        self.ended.get_or_insert_with(leaving);
     }
 
     /// Returns the messages to send, in exchange for an empty list.
@@ -284,6 +306,10 @@ impl Calls {
     #[inline]
     pub(super) fn on_message(&mut self, mut message: Message, woken: &mut Vec<Waker>) {
         let call = message.call;
+        if message.content == Content::Leaving {
+            self.is_leaving = true;
+            return;
+        }
         let Some(slot) = self.live(call) else {
             self.unexpected += 1;
             return;
@@ -432,6 +458,11 @@ fn overloaded(limit: usize) -> Failure {
     let what =
         format!("{limit} calls of this client are under way, which is its limit; wait for some of them");
     Failure::of(FailureKind::Overloaded, what)
+}
+
+#[cold]
+fn leaving() -> Failure {
+    Failure::of(FailureKind::Unavailable, "the server shuts down; make the call at another server")
 }
 
 #[cold]

@@ -134,6 +134,12 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
         &self.held.shared.connection
     }
 
+    /// Returns true if the server has said that it shuts down. Further calls fail with
+    /// [`Unavailable`](crate::rpc::FailureKind::Unavailable), and the connection closes after the last call under way.
+    pub fn is_leaving(&self) -> bool {
+        self.held.shared.state.lock().calls.is_leaving()
+    }
+
     /// Closes the connection. Calls under way, and later ones, fail with [`Disconnected`](crate::rpc::FailureKind::Disconnected).
     ///
     /// # Errors
@@ -238,8 +244,12 @@ impl<C: Connection<Data = Message>> Caller for Multiplexer<C> {
             loop {
                 let mut pending = self.begin(method, until, metadata, request, Responses::One).await?;
                 let answer = poll_fn(|cx| {
-                    let answered = pending.shared().state.lock().calls.poll_answer(pending.id, cx.waker());
+                    let mut state = pending.place.held.shared.state.lock();
+                    let answered = state.calls.poll_answer(pending.id, cx.waker());
                     pending.is_done = answered.is_ready();
+                    if state.calls.is_leaving() {
+                        MultiplexerShared::<C>::wake_sender(state);
+                    }
                     answered
                 })
                 .await;
@@ -342,7 +352,7 @@ impl<C: Connection> MultiplexerShared<C> {
     /// Wakes the task that sends, if there is something to send and it waits for that. Unlocks first.
     #[inline]
     fn wake_sender(mut state: MutexGuard<'_, MultiplexerState<TaskOf<C>>>) {
-        if !state.calls.has_outgoing() {
+        if !state.calls.has_outgoing() && !state.calls.has_left() {
             return;
         }
         let sender = state.sender.take();
@@ -412,6 +422,10 @@ async fn receive<C: Connection<Data = Message>>(shared: Arc<MultiplexerShared<C>
             if let Some(calls) = state.calls.take_full_at() {
                 shared.room.lower(calls);
             }
+            if state.calls.is_leaving() {
+                // The callers that wait fail, and may go elsewhere.
+                shared.room.close();
+            }
             MultiplexerShared::<C>::wake_sender(state);
         }
         woken.drain(..).for_each(Waker::wake);
@@ -423,15 +437,26 @@ async fn send<C: Connection<Data = Message>>(shared: Arc<MultiplexerShared<C>>) 
     let mut burst = Vec::new();
     let mut calls = Vec::new();
     loop {
-        poll_fn(|cx| {
+        let has_left = poll_fn(|cx| {
             let mut state = shared.state.lock();
             if state.calls.has_outgoing() {
-                return Poll::Ready(());
+                return Poll::Ready(false);
+            }
+            if state.calls.has_left() {
+                state.calls.leave();
+                return Poll::Ready(true);
             }
             state.sender = Some(cx.waker().clone());
             Poll::Pending
         })
         .await;
+        if has_left {
+            // The server waits for the close, which tells that no further call comes.
+            if let Err(error) = shared.connection.close().await {
+                tracing::debug!(%error, "a connection whose server shuts down has not closed");
+            }
+            return;
+        }
         // Callers that were woken together send together.
         yield_once().await;
         shared.state.lock().calls.swap_outgoing(&mut burst);

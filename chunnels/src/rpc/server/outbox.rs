@@ -120,6 +120,29 @@ impl<'a, C: Connection<Data = Message>, S: Service> Outbox<'a, C, S> {
         self.push(Message::signal(call, Content::Full { calls }));
     }
 
+    /// Tells the client that no further call begins.
+    #[cold]
+    pub(super) fn leaving(&mut self) {
+        // Of no call: the client has no such slot in use, or another generation of it.
+        let none = CallId { slot: 0, generation: 0 };
+        self.push(Message::signal(none, Content::Leaving));
+    }
+
+    /// Refuses a call that has come too late.
+    #[cold]
+    pub(super) fn late(&mut self, call: CallId) {
+        self.calls.refused();
+        let failure = Failure::of(FailureKind::Unavailable, "the server shuts down");
+        self.push(refusal(call, &failure, &Metadata::new(), 0));
+    }
+
+    /// Fails a call for which the server does not wait any longer.
+    #[cold]
+    pub(super) fn cut(&mut self, call: CallId) {
+        let what = "the server shuts down, and did not wait for the call";
+        self.fail(call, &Failure::of(FailureKind::Unavailable, what).after_running());
+    }
+
     #[cold]
     pub(super) fn expired(&mut self, call: CallId) {
         self.fail(

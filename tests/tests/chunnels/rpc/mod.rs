@@ -5,3 +5,4 @@ mod contexts;
 mod faults;
 mod outcomes;
 mod service;
+mod shutdown;

@@ -301,6 +301,7 @@ fn calls() -> Vec<(&'static str, Vec<u8>)> {
         ),
         ("stream", framed(&[&part(1, 1), &part(0, 0), &end(2)])),
         ("wrong-stream", framed(&[&part(64, 1), &part(0, 0), &part(0, 0), &end(1), &end(u32::MAX)])),
+        ("leaving", framed(&[&name(10, 0, 0), &response(0, 1, &bytes(42)), &failure(8, b"late"), &end(0)])),
         ("failures", framed(&[&failure(1, b"busy"), &failure(250, b""), &failure(0, &[0xff])])),
         ("cut", framed(&[&next[..15], &part(0, 0)[..11], &name(7, 1, 0), &name(2, 1, 0)[..7], &[]])),
     ]
