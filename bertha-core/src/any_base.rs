@@ -1,8 +1,8 @@
 //! A base of any type, for connections over datapaths whose types differ.
 
 use crate::{
-    Addr, Base, Buf, Connection, Datapath, EcnMarks, Error, Headroom, Listener, Properties, Runtime,
-    Statistics, forward,
+    Addr, Base, Buf, Connection, Datapath, EcnMarks, Error, Headroom, Listener, PeerIdentity, Properties,
+    Runtime, Statistics, forward,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -147,6 +147,10 @@ impl<R: Runtime> Base for AnyBase<R> {
 
     fn peer_addr(&self) -> Addr {
         self.0.any_base().peer_addr()
+    }
+
+    fn peer_identity(&self) -> Option<PeerIdentity> {
+        self.0.any_base().peer_identity()
     }
 
     fn properties(&self) -> Properties {

@@ -1,7 +1,7 @@
 //! The bottom of a stack, as every layer reaches it.
 
 use crate::guarantee::{self, Set};
-use crate::{Addr, Buf, EcnMarks, Error, ErrorKind, Headroom, Runtime};
+use crate::{Addr, Buf, EcnMarks, Error, ErrorKind, Headroom, PeerIdentity, Runtime};
 
 /// The delivery properties of a transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -119,6 +119,12 @@ pub trait Base: Send + Sync + 'static {
 
     /// Returns the address of the peer.
     fn peer_addr(&self) -> Addr;
+
+    /// Returns the identity of the peer for which the datapath itself vouches: the owner of the peer process,
+    /// behind a Unix stream. The default returns `None`, as suits a network.
+    fn peer_identity(&self) -> Option<PeerIdentity> {
+        None
+    }
 
     /// Returns the delivery properties of the transport.
     fn properties(&self) -> Properties;

@@ -1,6 +1,6 @@
 //! The connection that a Chunnel makes and an application uses.
 
-use crate::{Base, Error, Statistics};
+use crate::{Base, Error, PeerIdentity, Statistics};
 
 /// A connection that sends and receives messages of one type.
 ///
@@ -112,6 +112,15 @@ pub trait Connection: Send + Sync + 'static {
     /// # Errors
     /// Over a stack that loses nothing, `close` fails only if a message of this end may not have arrived.
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// Returns the identity that the peer has proved: by the agreement, to a secure Chunnel of an agreed stack, or
+    /// by the means of the datapath. `None` if this layer knows of none.
+    ///
+    /// A negotiated connection returns the identity of its agreement, and follows it through changes of the
+    /// stack. The default returns the identity for which the [base](Base::peer_identity) vouches.
+    fn peer_identity(&self) -> Option<PeerIdentity> {
+        self.base().peer_identity()
+    }
 
     /// Adds what a datapath and the system know about this connection to its statistics, such as the round-trip
     /// time of TCP. The method is for the bottom of a stack: Chunnels register with

@@ -8,7 +8,7 @@ use crate::chunnel::wrap_preferred;
 use crate::debug_fields;
 use crate::identity::{Reserved, kind};
 use crate::picks::Picks;
-use crate::{BoxFuture, Chunnel, ConnectContext, Connection, Describe, Error, Identity, Node};
+use crate::{BoxFuture, Chunnel, ConnectContext, Connection, Describe, Error, Identity, Node, PeerIdentity};
 use std::fmt;
 use std::sync::Arc;
 
@@ -40,6 +40,7 @@ trait DynConnection<T, B>: Send + Sync {
     -> BoxFuture<'a, Result<usize, Error>>;
     fn boxed_drain(&self) -> BoxFuture<'_, Result<(), Error>>;
     fn boxed_close(&self) -> BoxFuture<'_, Result<(), Error>>;
+    fn dyn_peer_identity(&self) -> Option<PeerIdentity>;
 }
 
 /// The destination of a received burst, with its type erased.
@@ -90,6 +91,10 @@ impl<C: Connection> DynConnection<C::Data, C::Base> for C {
     fn boxed_close(&self) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(self.close())
     }
+
+    fn dyn_peer_identity(&self) -> Option<PeerIdentity> {
+        self.peer_identity()
+    }
 }
 
 impl<T: Send + 'static, B: crate::Base> Connection for BoxConnection<T, B> {
@@ -127,6 +132,10 @@ impl<T: Send + 'static, B: crate::Base> Connection for BoxConnection<T, B> {
 
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.connection.boxed_close()
+    }
+
+    fn peer_identity(&self) -> Option<PeerIdentity> {
+        self.connection.dyn_peer_identity()
     }
 }
 

@@ -18,6 +18,13 @@ pub enum PeerIdentity {
     RawPublicKey(Arc<[u8]>),
     /// The static X25519 key of a Noise handshake.
     NoiseKey([u8; 32]),
+    /// The owner of the peer process, for whom the kernel of this machine vouches (`SO_PEERCRED`).
+    Process {
+        /// The effective user id.
+        user: u32,
+        /// The effective group id.
+        group: u32,
+    },
 }
 
 /// A verified chain of X.509 certificates. Two chains are equal if their bytes are.
@@ -74,6 +81,7 @@ impl fmt::Display for PeerIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, key) = match self {
             Self::Certificates(chain) => return write!(f, "certificate {chain}"),
+            Self::Process { user, group } => return write!(f, "process of user {user}, group {group}"),
             Self::Key(key) => ("Ed25519 key", &key[..]),
             Self::RawPublicKey(key) => ("raw public key", &key[..]),
             Self::NoiseKey(key) => ("Noise key", &key[..]),
@@ -101,6 +109,8 @@ mod tests {
         let key = PeerIdentity::RawPublicKey([0x30, 0x2a, 0x05].into());
         assert_eq!(format!("{key} {key:?}"), "raw public key 302a05 PeerIdentity(raw public key 302a05)");
         assert!(PeerIdentity::NoiseKey([0xab; 32]).to_string().starts_with("Noise key abab"));
+        let process = PeerIdentity::Process { user: 1000, group: 100 };
+        assert_eq!(process.to_string(), "process of user 1000, group 100");
         assert_eq!(chain(|_| "a".into()), chain(|_| "b".into()), "the bytes count");
     }
 }

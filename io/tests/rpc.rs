@@ -4,14 +4,14 @@
 
 use bertha_chunnels::Rpc;
 use bertha_chunnels::rpc::{
-    Client, Failure, FailureKind, Method, Multiplexer, Postcard, decode, encode, serve,
+    Answer, Client, Failure, FailureKind, Method, Multiplexer, Postcard, decode, encode, handler, serve,
 };
 use bertha_core::{Buf, Wrap, make_stack};
 use bertha_datapath_sim::pair;
 use bertha_io::rpc::{CallService, Ejecting, EncodedCall, EncodedRequest, ServiceCaller, ServiceServer};
 use bertha_runtime::tokio::TokioRuntime;
 use futures_util::future::{Ready, join_all, ready};
-use std::future::pending;
+use std::future::{pending, poll_fn};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::{Context, Poll};
@@ -57,10 +57,10 @@ fn answer(request: &EncodedRequest, broken: bool) -> Result<Buf, Failure> {
 #[derive(Clone)]
 struct Repeat(usize);
 
-impl Policy<EncodedCall, Buf, Failure> for Repeat {
+impl Policy<EncodedCall, Answer, Failure> for Repeat {
     type Future = Ready<()>;
 
-    fn retry(&mut self, call: &mut EncodedCall, outcome: &mut Result<Buf, Failure>) -> Option<Ready<()>> {
+    fn retry(&mut self, call: &mut EncodedCall, outcome: &mut Result<Answer, Failure>) -> Option<Ready<()>> {
         let failure = outcome.as_ref().err()?;
         self.0 = self.0.checked_sub(1)?;
         call.may_be_repeated(failure).then(|| ready(()))
@@ -111,12 +111,12 @@ struct Losing<S> {
     left: Arc<AtomicUsize>,
 }
 
-impl<S: Service<EncodedCall, Response = Buf, Error = Failure, Future: Send + 'static>> Service<EncodedCall>
+impl<S: Service<EncodedCall, Response = Answer, Error = Failure, Future: Send + 'static>> Service<EncodedCall>
     for Losing<S>
 {
-    type Response = Buf;
+    type Response = Answer;
     type Error = Failure;
-    type Future = bertha_core::BoxFuture<'static, Result<Buf, Failure>>;
+    type Future = bertha_core::BoxFuture<'static, Result<Answer, Failure>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         self.service.poll_ready(cx)
@@ -157,12 +157,12 @@ struct Stalling<S> {
     dropped: Arc<AtomicUsize>,
 }
 
-impl<S: Service<EncodedCall, Response = Buf, Error = Failure, Future: Send + 'static>> Service<EncodedCall>
+impl<S: Service<EncodedCall, Response = Answer, Error = Failure, Future: Send + 'static>> Service<EncodedCall>
     for Stalling<S>
 {
-    type Response = Buf;
+    type Response = Answer;
     type Error = Failure;
-    type Future = bertha_core::BoxFuture<'static, Result<Buf, Failure>>;
+    type Future = bertha_core::BoxFuture<'static, Result<Answer, Failure>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         self.service.poll_ready(cx)
@@ -182,6 +182,44 @@ impl<S: Service<EncodedCall, Response = Buf, Error = Failure, Future: Send + 'st
             }
             Err(Failure::of(FailureKind::TimedOut, "stalled"))
         })
+    }
+}
+
+/// Three calls at a time are one too many for two places.
+#[tokio::test]
+async fn a_service_without_room_is_not_ready_and_becomes_ready() {
+    let (here, there) = pair(TokioRuntime);
+    let there = make_stack!(Rpc::new()).wrap(there).await.unwrap();
+    let (release, released) = tokio::sync::watch::channel(false);
+    let double = handler(DOUBLE, move |number: u64| {
+        let mut released = released.clone();
+        async move {
+            released.wait_for(|it| *it).await.unwrap();
+            Ok(2 * number)
+        }
+    });
+    tokio::spawn(serve(there, double).into_future());
+    let calls = Multiplexer::with_limit(make_stack!(Rpc::new()).wrap(here).await.unwrap(), 2);
+    let mut service = CallService::new(calls.clone());
+    let client = Client::over(ServiceCaller::new(service.clone()).deadlines(TokioRuntime));
+    let call = |number: u64| {
+        let client = client.clone();
+        tokio::spawn(async move { client.call::<u64, u64>(DOUBLE, &number).await })
+    };
+    assert!(poll_fn(|cx| Poll::Ready(service.poll_ready(cx).is_ready())).await);
+    let under_way = [call(1), call(2)];
+    while calls.in_flight() < 2 {
+        tokio::task::yield_now().await;
+    }
+    assert!(poll_fn(|cx| Poll::Ready(service.poll_ready(cx).is_pending())).await);
+    // The deadline holds while the service is not ready, and the call did not run.
+    let late = client.call::<u64, u64>(DOUBLE, &3).deadline(Duration::from_millis(5)).await.unwrap_err();
+    assert_eq!((late.kind(), late.may_have_run()), (FailureKind::TimedOut, false));
+    let waiting = call(4);
+    release.send_replace(true);
+    poll_fn(|cx| service.poll_ready(cx)).await.unwrap();
+    for (call, expected) in under_way.into_iter().chain([waiting]).zip([2, 4, 8]) {
+        assert_eq!(call.await.unwrap().unwrap(), expected);
     }
 }
 

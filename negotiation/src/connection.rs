@@ -5,7 +5,7 @@ use crate::handshake::CurrentAgreement;
 use crate::observing::{self, EntryGuard, Parts};
 use crate::uncloned::uncloned;
 use crate::{Agreement, Session};
-use bertha_core::{Addr, Base, Connection, Drops, Statistics, forward};
+use bertha_core::{Addr, Base, Connection, Drops, PeerIdentity, Statistics, forward};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -130,4 +130,9 @@ impl<C: Connection> Connection for Negotiated<C> {
     type Base = C::Base;
 
     forward!(self.connection => base, mtu, send, recv, send_batch, recv_batch, drain, close);
+
+    /// Returns the identity of the [agreement](Agreement::peer), or else that for which the datapath vouches.
+    fn peer_identity(&self) -> Option<PeerIdentity> {
+        self.explain().peer().or_else(|| self.base().peer_identity())
+    }
 }

@@ -6,8 +6,10 @@ use bertha_core::{Capability, Mismatch};
 use serde::{Deserialize, Serialize};
 
 /// The codec of requests and responses. Two ends are compatible if all parts of it are equal.
+///
+/// Its version is that of the messages: an end of another version would drop messages of kinds that it does not know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Capability)]
-#[capability(compare = Self::compare)]
+#[capability(compare = Self::compare, version = 2)]
 pub(super) struct CallCodec {
     /// [`Codec::NAME`].
     name: String,

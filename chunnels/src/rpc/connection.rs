@@ -5,7 +5,7 @@ use super::decoding::Decoding;
 use super::trace;
 use super::wire::LONGEST;
 use crate::burst::send_encoded;
-use bertha_core::{Base, Buf, Connection, DropCounter, Error, debug_fields};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, PeerIdentity, debug_fields};
 use std::fmt::Debug;
 
 /// The connection of [`Rpc`](super::Rpc), for [`Client`](super::Client) or [`serve`](super::serve()).
@@ -66,6 +66,10 @@ impl<Inner: Connection<Data = Buf>> Connection for RpcConnection<Inner> {
         limit: usize,
     ) -> impl Future<Output = Result<usize, Error>> + Send {
         self.decoding.recv_batch(&self.inner, into, limit)
+    }
+
+    fn peer_identity(&self) -> Option<PeerIdentity> {
+        self.inner.peer_identity()
     }
 
     fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {

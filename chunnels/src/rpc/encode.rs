@@ -1,6 +1,6 @@
 //! Requests and responses, encoded straight into a buffer of the datapath.
 
-use super::{Failure, FailureKind};
+use super::{Failure, FailureKind, Metadata};
 use crate::serialize::{BufferSize, Codec};
 use bertha_core::{Base, Buf, Connection};
 use std::fmt;
@@ -97,10 +97,27 @@ impl Encoder {
         Self { size: BufferSize::new(max_len(connection)) }
     }
 
+    /// Encodes a body behind its metadata, if there is any.
+    ///
     /// # Errors
     /// [`FailureKind::TooLarge`], [`FailureKind::Malformed`], and [`FailureKind::Overloaded`] if there is no buffer.
     #[inline]
-    pub(super) fn encode<C: Connection>(
+    pub(super) fn encode_behind<C: Connection>(
+        &self,
+        metadata: &Metadata,
+        connection: &C,
+        limit: usize,
+        mut write: impl FnMut(&mut [u8]) -> Result<Option<usize>, Failure>,
+    ) -> Result<Buf, Failure> {
+        if metadata.is_empty() {
+            return self.encode(connection, limit, write);
+        }
+        let limit = limit.saturating_add(metadata.length());
+        self.encode(connection, limit, |into| metadata.write_before(into, &mut write))
+    }
+
+    #[inline]
+    fn encode<C: Connection>(
         &self,
         connection: &C,
         limit: usize,
@@ -133,7 +150,7 @@ fn buffer(connection: &impl Connection, size: usize) -> Result<Buf, Failure> {
 }
 
 /// Returns the longest encoding that the layers below carry.
-fn max_len(connection: &impl Connection) -> usize {
+pub(super) fn max_len(connection: &impl Connection) -> usize {
     connection.mtu().saturating_sub(connection.base().reserved())
 }
 

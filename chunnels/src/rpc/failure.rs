@@ -1,5 +1,6 @@
 //! The reason why a call has no response.
 
+use super::Metadata;
 use bertha_core::{Error, ErrorKind};
 use std::borrow::Cow;
 use std::fmt;
@@ -23,6 +24,11 @@ pub enum FailureKind {
     Failed,
     /// The connection has ended.
     Disconnected,
+    /// The service does not permit the call to this caller.
+    Denied,
+    /// The server shuts down. Unless the call [may have run](Failure::may_have_run), it can be made at another server at
+    /// once.
+    Unavailable,
 }
 
 impl FailureKind {
@@ -35,6 +41,8 @@ impl FailureKind {
             Self::Malformed => 4,
             Self::TooLarge => 5,
             Self::Disconnected => 6,
+            Self::Denied => 7,
+            Self::Unavailable => 8,
         }
     }
 
@@ -47,6 +55,8 @@ impl FailureKind {
             4 => Self::Malformed,
             5 => Self::TooLarge,
             6 => Self::Disconnected,
+            7 => Self::Denied,
+            8 => Self::Unavailable,
             _ => Self::Failed,
         }
     }
@@ -62,6 +72,8 @@ impl fmt::Display for FailureKind {
             Self::TooLarge => "too large",
             Self::Failed => "failed",
             Self::Disconnected => "disconnected",
+            Self::Denied => "denied",
+            Self::Unavailable => "unavailable",
         })
     }
 }
@@ -79,6 +91,7 @@ struct Inner {
     may_have_run: bool,
     connection: Option<ErrorKind>,
     is_refusal: bool,
+    trailers: Metadata,
 }
 
 impl Failure {
@@ -93,7 +106,14 @@ impl Failure {
     #[cold]
     pub fn of(kind: FailureKind, text: impl Into<Cow<'static, str>>) -> Self {
         let may_have_run = matches!(kind, FailureKind::Failed | FailureKind::TimedOut);
-        Self(Box::new(Inner { kind, text: text.into(), may_have_run, connection: None, is_refusal: false }))
+        Self(Box::new(Inner {
+            kind,
+            text: text.into(),
+            may_have_run,
+            connection: None,
+            is_refusal: false,
+            trailers: Metadata::new(),
+        }))
     }
 
     /// Returns a connection that has ended, under a call that was sent or not.
@@ -104,9 +124,20 @@ impl Failure {
             ErrorKind::Exhausted => FailureKind::Overloaded,
             _ => FailureKind::Disconnected,
         };
-        let connection = (kind == FailureKind::Disconnected).then_some(error.kind());
-        let text = error.to_string().into();
-        Self(Box::new(Inner { kind, text, may_have_run: was_sent, connection, is_refusal: false }))
+        let mut failure = Self::of(kind, error.to_string());
+        failure.0.may_have_run = was_sent;
+        failure.0.connection = (kind == FailureKind::Disconnected).then_some(error.kind());
+        failure
+    }
+
+    /// Returns the failure of a call whose metadata breaks a rule of [`Metadata`].
+    #[cold]
+    pub(super) fn of_metadata(error: &Error) -> Self {
+        let kind = match error.kind() {
+            ErrorKind::TooLarge => FailureKind::TooLarge,
+            _ => FailureKind::Malformed,
+        };
+        Self::of(kind, error.context().to_string())
     }
 
     /// Returns a call that the server has not begun, since this many calls are under way.
@@ -132,8 +163,15 @@ impl Failure {
         self
     }
 
-    pub(super) fn before_running(mut self) -> Self {
+    /// Returns the failure of a call whose handler has not begun, whatever its kind: the call may be repeated.
+    #[must_use]
+    pub fn before_running(mut self) -> Self {
         self.0.may_have_run = false;
+        self
+    }
+
+    pub(super) fn with_trailers(mut self, trailers: Metadata) -> Self {
+        self.0.trailers = trailers;
         self
     }
 
@@ -151,6 +189,11 @@ impl Failure {
     /// though it may have run, may run twice.
     pub fn may_have_run(&self) -> bool {
         self.0.may_have_run
+    }
+
+    /// Returns the metadata that the server has sent with the failure. It is empty for a failure of this end.
+    pub fn trailers(&self) -> &Metadata {
+        &self.0.trailers
     }
 
     /// Returns the kind of the error that has ended the connection, if that is the reason.
@@ -181,13 +224,21 @@ mod tests {
     #[test]
     fn every_kind_has_a_code_and_a_name_of_its_own() {
         use FailureKind::*;
-        let kinds = [Failed, Overloaded, TimedOut, UnknownMethod, Malformed, TooLarge, Disconnected];
-        let names =
-            ["failed", "overloaded", "timed out", "unknown method", "malformed", "too large", "disconnected"];
-        for (code, (kind, name)) in (0..).zip(kinds.into_iter().zip(names)) {
+        let kinds = [
+            (Failed, "failed"),
+            (Overloaded, "overloaded"),
+            (TimedOut, "timed out"),
+            (UnknownMethod, "unknown method"),
+            (Malformed, "malformed"),
+            (TooLarge, "too large"),
+            (Disconnected, "disconnected"),
+            (Denied, "denied"),
+            (Unavailable, "unavailable"),
+        ];
+        for (code, (kind, name)) in (0..).zip(kinds) {
             assert_eq!((kind.code(), FailureKind::of_code(code), &kind.to_string()[..]), (code, kind, name));
         }
-        assert_eq!(FailureKind::of_code(7), Failed);
+        assert_eq!(FailureKind::of_code(kinds.len() as u8), Failed);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The messages that a connection of [`Rpc`](super::Rpc) carries.
 
-use super::FailureKind;
+use super::{Failure, FailureKind, Metadata};
 use bertha_core::Buf;
 use std::fmt;
 
@@ -23,25 +23,43 @@ impl fmt::Debug for CallId {
 }
 
 /// A message between a client and a server of calls: a call, its response, a part of a stream of responses, its end, the number of parts
-/// that the client takes, a cancellation, or a failure.
+/// that the client takes, a cancellation, a failure, or the news that the server shuts down.
 ///
 /// Made by [`Client`](super::Client) and [`serve`](super::serve()).
 #[derive(Debug)]
 pub struct Message {
     pub(super) call: CallId,
     pub(super) content: Content,
+    /// True if the body begins with [metadata](super::Metadata): of a call, a response, an end or a failure. It
+    /// stands behind the trace of a traced call.
+    pub(super) has_metadata: bool,
     /// None where the content says all.
     pub(super) body: Option<Buf>,
 }
 
 impl Message {
-    /// Returns the encoded request or response, or the words of a failure. Empty for other messages.
+    /// Takes the metadata off the front of the body; none if there is none.
+    ///
+    /// # Errors
+    /// [`FailureKind::Malformed`] and [`FailureKind::TooLarge`], if the metadata breaks a rule.
+    #[inline]
+    pub(super) fn take_metadata(&mut self) -> Result<Metadata, Failure> {
+        match &mut self.body {
+            Some(body) if self.has_metadata => {
+                self.has_metadata = false;
+                Metadata::take(body).map_err(|error| Failure::of_metadata(&error))
+            }
+            _ => Ok(Metadata::new()),
+        }
+    }
+
+    /// Returns the encoded request or response, or the words of a failure, behind their metadata. Empty for other messages.
     pub fn body(&self) -> &[u8] {
         self.body.as_deref().unwrap_or_default()
     }
 
     pub(super) fn signal(call: CallId, content: Content) -> Self {
-        Self { call, content, body: None }
+        Self { call, content, has_metadata: false, body: None }
     }
 }
 
@@ -62,6 +80,8 @@ pub(super) enum Content {
     Cancel,
     /// The server has no answer, and says why in the body.
     Failure { kind: FailureKind, may_have_run: bool },
+    /// The server begins no further call of this connection. The message is of no call.
+    Leaving,
     /// The server has not begun the call, since this many calls of the client are under way: its limit.
     Full { calls: u32 },
 }

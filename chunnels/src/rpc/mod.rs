@@ -39,6 +39,22 @@
 //! waits, and drops the handler of a call whose deadline has passed. So it does if the client drops the future of a call, and with it
 //! its slot: cancellations are sent at once.
 //!
+//! # Who calls
+//!
+//! A handler that asks for its [`Context`] learns the identity that the peer has proved to the connection, the caller's
+//! [`Metadata`], and the deadline. So each call can be authorised; a call that is not permitted fails with
+//! [`Denied`](FailureKind::Denied). A caller adds metadata by [`Call::metadata`], or by [`Client::metadata`] to each of its
+//! calls. A handler gives metadata back by [`Context::add_trailer`]: with the response
+//! ([`Call::response_and_trailers`]), with the end of a stream ([`Responses::trailers`]), or with the failure
+//! ([`Failure::trailers`]). A service that does not ask for contexts pays nothing for them.
+//!
+//! # The end of a server
+//!
+//! A [`Shutdown`] tells the clients of all connections that are [served until](Serve::until) it. A client then makes no
+//! further calls over its connection, and closes after its last call under way; a [`Reconnecting`] client makes later
+//! calls over a new connection. Calls that cross the news fail with [`Unavailable`](FailureKind::Unavailable) and have not
+//! run. Calls that outlast the grace are cancelled, fail with the same kind, and may have run.
+//!
 //! # Bounds
 //!
 //! | bound | default | beyond |
@@ -47,7 +63,9 @@
 //! | calls of a connection at the server ([`Serve::concurrency`]) | 1,024 | the client learns the limit, and callers wait as above |
 //! | responses of a stream that were not taken | 64 | the server makes no more |
 //! | answers that a client does not read | two bursts of 256 answers or 256 KiB | the server makes no more; deadlines and cancellations go on |
-//! | a request or response | the largest message below | [`TooLarge`](FailureKind::TooLarge) |
+//! | time of calls under way at the end of a server ([`Shutdown::begin`]) | set by the caller | the calls are cancelled; a client that reads nothing is dropped a second later |
+//! | a request or response, with its metadata | the largest message below | [`TooLarge`](FailureKind::TooLarge) |
+//! | metadata of a call, and trailers | 64 entries, 8 KiB | [`TooLarge`](FailureKind::TooLarge), before anything is sent |
 //!
 //! # Statistics
 //!
@@ -65,7 +83,8 @@
 //! # On the wire
 //!
 //! A header of 8 to 16 bytes, and of 41 with a trace, in front of each message, in its headroom: the kind, the number of the call, and for a call its method
-//! and the milliseconds that the client waits. Requests and responses are encoded by a
+//! and the milliseconds that the client waits. Metadata stands in front of the request or response; a call without metadata
+//! has none of its bytes. Requests and responses are encoded by a
 //! [`Codec`]; the default codec is [`Postcard`]. A program with another codec gives the codec to the [client](Client::codec), to the
 //! service, and, for the two ends to compare it, to [`Rpc::codec`].
 //!
@@ -82,6 +101,7 @@ mod decoding;
 mod encode;
 mod failure;
 mod message;
+mod metadata;
 mod method;
 mod server;
 mod trace;
@@ -93,15 +113,21 @@ mod with_tls;
 pub use crate::serialize::{Bincode, Codec, Postcard};
 pub use chunnel::Rpc;
 pub use client::{
-    Call, CallStatistics, Caller, Client, MultiplexedParts, Multiplexer, Reconnecting, ResponseParts,
+    Answer, Call, CallStatistics, Caller, Client, MultiplexedParts, Multiplexer, Reconnecting, ResponseParts,
     Responses,
 };
 pub use connection::RpcConnection;
 pub use encode::{Encode, Encoded, decode, encode};
 pub use failure::{Failure, FailureKind};
 pub use message::Message;
+pub use metadata::Metadata;
 pub use method::Method;
-pub use server::{Handler, Reply, Request, Serve, ServeStatistics, ServedCalls, Service, handler, serve};
+#[doc(hidden)]
+pub use server::Responding;
+pub use server::{
+    Context, Handler, HandlerWithContext, Reply, Request, Serve, ServeStatistics, ServedCalls, Service,
+    Shutdown, handler, handler_with_context, serve,
+};
 #[cfg(feature = "tls")]
 pub use with_tls::{FuseRpcAndTls, RpcWithTls, RpcWithTlsConnection};
 

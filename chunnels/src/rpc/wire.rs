@@ -6,6 +6,9 @@
 //!                                        | Failure: kind 1, its highest bit set if the call may have run
 //! ```
 //!
+//! The second-highest bit of the kind of a call, a response, an end or a failure is set if the body begins with
+//! [metadata](super::metadata), which the header does not hold.
+//!
 //! All numbers are little-endian. The body of a traced call begins with its [trace](super::trace); a server takes it off, whether it
 //! uses it or not.
 
@@ -27,6 +30,10 @@ const CANCEL: u8 = 6;
 const FAILURE: u8 = 7;
 const TRACED_CALL: u8 = 8;
 const FULL: u8 = 9;
+const LEAVING: u8 = 10;
+
+/// The bit of a kind whose body begins with metadata.
+const WITH_METADATA: u8 = 0x40;
 
 /// The bit of a failed call that may have run.
 const MAY_HAVE_RUN: u8 = 0x80;
@@ -39,7 +46,7 @@ pub(super) struct Header {
 
 impl Header {
     #[inline]
-    pub(super) fn new(call: CallId, content: Content) -> Self {
+    pub(super) fn new(call: CallId, content: Content, has_metadata: bool) -> Self {
         let (kind, second, behind) = match content {
             Content::Call { method, milliseconds, is_traced } => {
                 let kind = if is_traced { TRACED_CALL } else { CALL };
@@ -55,7 +62,9 @@ impl Header {
                 (FAILURE, (kind.code() | bit).into(), 1)
             }
             Content::Full { calls } => (FULL, calls.into(), 4),
+            Content::Leaving => (LEAVING, 0, 0),
         };
+        let kind = kind | if has_metadata { WITH_METADATA } else { 0 };
         let first = u64::from(kind) | u64::from(call.slot & MAX_SLOT) << 8 | u64::from(call.generation) << 32;
         let mut bytes = [0; LONGEST];
         bytes[..SHORTEST].copy_from_slice(&first.to_le_bytes());
@@ -74,8 +83,8 @@ impl Header {
 /// # Errors
 /// `TooLarge` without the room.
 #[inline]
-pub(super) fn write(call: CallId, content: Content, body: &mut Buf) -> Result<(), Error> {
-    let header = Header::new(call, content);
+pub(super) fn write(call: CallId, content: Content, has_metadata: bool, body: &mut Buf) -> Result<(), Error> {
+    let header = Header::new(call, content, has_metadata);
     body.prepend(header.len)?.copy_from_slice(header.bytes());
     Ok(())
 }
@@ -86,7 +95,8 @@ pub(super) fn read(mut bytes: Buf) -> Option<Message> {
     let first = u64::from_le_bytes(*bytes.first_chunk()?);
     let call = CallId { slot: (first >> 8) as u32 & MAX_SLOT, generation: (first >> 32) as u32 };
     let number = |bytes: &Buf| bytes.get(SHORTEST..)?.first_chunk().copied().map(u32::from_le_bytes);
-    let (content, length) = match first as u8 {
+    let has_metadata = first as u8 & WITH_METADATA != 0;
+    let (content, length) = match first as u8 & !WITH_METADATA {
         kind @ (CALL | TRACED_CALL) => {
             let is_traced = kind == TRACED_CALL;
             let method = number(&bytes)?;
@@ -103,11 +113,19 @@ pub(super) fn read(mut bytes: Buf) -> Option<Message> {
             let kind = FailureKind::of_code(code & !MAY_HAVE_RUN);
             (Content::Failure { kind, may_have_run: code & MAY_HAVE_RUN != 0 }, SHORTEST + 1)
         }
+        LEAVING => (Content::Leaving, SHORTEST),
         FULL => (Content::Full { calls: number(&bytes)? }, SHORTEST + 4),
         _ => return None,
     };
+    let takes_metadata = matches!(
+        content,
+        Content::Call { .. } | Content::Response | Content::End { .. } | Content::Failure { .. }
+    );
+    if has_metadata && !takes_metadata {
+        return None;
+    }
     bytes.advance(length).ok()?;
-    Some(Message { call, content, body: Some(bytes) })
+    Some(Message { call, content, has_metadata, body: Some(bytes) })
 }
 
 impl Message {
@@ -129,7 +147,7 @@ impl Message {
             Some(body) => Buf::copy_of(&body, LONGEST + base.reserved())?,
             None => base.buffer(0)?,
         };
-        write(self.call, self.content, &mut body)?;
+        write(self.call, self.content, self.has_metadata, &mut body)?;
         Ok(body)
     }
 }
@@ -150,10 +168,11 @@ mod tests {
             any::<u32>().prop_map(|parts| Content::End { parts }),
             any::<u32>().prop_map(|parts| Content::Credit { parts }),
             Just(Content::Cancel),
-            (0..8_u8, any::<bool>()).prop_map(|(code, may_have_run)| {
+            (0..10_u8, any::<bool>()).prop_map(|(code, may_have_run)| {
                 Content::Failure { kind: FailureKind::of_code(code), may_have_run }
             }),
             any::<u32>().prop_map(|calls| Content::Full { calls }),
+            Just(Content::Leaving),
         ]
     }
 
@@ -167,9 +186,11 @@ mod tests {
         ) {
             let call = CallId { slot, generation };
             let mut bytes = Buf::copy_of(&body, LONGEST).unwrap();
-            write(call, content, &mut bytes).unwrap();
+            let has_metadata = body.len() % 2 == 0
+                && matches!(content, Content::Call { .. } | Content::Response | Content::End { .. } | Content::Failure { .. });
+            write(call, content, has_metadata, &mut bytes).unwrap();
             let read = read(bytes).unwrap();
-            prop_assert_eq!((read.call, read.content), (call, content));
+            prop_assert_eq!((read.call, read.content, read.has_metadata), (call, content, has_metadata));
             prop_assert_eq!(&**read.body.as_ref().unwrap(), &*body);
         }
 
@@ -186,7 +207,19 @@ mod tests {
     fn the_format_is_as_described() {
         let mut bytes = Buf::copy_of(b"x", LONGEST).unwrap();
         let content = Content::Call { method: 0x0403_0201, milliseconds: 5, is_traced: false };
-        write(CallId { slot: 7, generation: 9 }, content, &mut bytes).unwrap();
+        write(CallId { slot: 7, generation: 9 }, content, false, &mut bytes).unwrap();
         assert_eq!(&*bytes, [1, 7, 0, 0, 9, 0, 0, 0, 1, 2, 3, 4, 5, 0, 0, 0, b'x']);
+        let mut bytes = Buf::copy_of(b"x", LONGEST).unwrap();
+        write(CallId { slot: 7, generation: 9 }, Content::Response, true, &mut bytes).unwrap();
+        assert_eq!(&*bytes, [0x42, 7, 0, 0, 9, 0, 0, 0, b'x']);
+    }
+
+    #[test]
+    fn a_message_without_a_place_for_metadata_has_none() {
+        for content in [Content::Cancel, Content::Part { index: 0 }, Content::Full { calls: 1 }] {
+            let mut bytes = Buf::copy_of(b"x", LONGEST).unwrap();
+            write(CallId { slot: 7, generation: 9 }, content, true, &mut bytes).unwrap();
+            assert!(read(bytes).is_none(), "{content:?}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::ecn::Ecn;
 use crate::{Credentials, TokioRuntime};
-use bertha_core::{Addr, Base, EcnMarks, Error, ErrorKind, Headroom, Properties};
+use bertha_core::{Addr, Base, EcnMarks, Error, ErrorKind, Headroom, PeerIdentity, Properties};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -156,6 +156,10 @@ impl Base for SocketBase {
 
     fn peer_addr(&self) -> Addr {
         self.peer.clone()
+    }
+
+    fn peer_identity(&self) -> Option<PeerIdentity> {
+        self.credentials.map(|Credentials { user, group, .. }| PeerIdentity::Process { user, group })
     }
 
     fn properties(&self) -> Properties {

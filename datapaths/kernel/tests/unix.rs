@@ -1,7 +1,7 @@
 //! Unix sockets after crashes, and with peers that attach descriptors.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests panic to fail, and print what they skip")]
 
-use bertha_core::{Addr, Base, Buf, Connection, Datapath, ErrorKind, Listener};
+use bertha_core::{Addr, Base, Buf, Connection, Datapath, ErrorKind, Listener, PeerIdentity};
 use bertha_datapath_kernel::{Unix, UnixStream};
 use rustix::io::Errno;
 use rustix::net::{
@@ -60,6 +60,8 @@ async fn the_kernel_vouches_for_the_peer_of_a_stream() {
         assert_eq!(peer.user, rustix::process::geteuid().as_raw());
         assert_eq!(peer.group, rustix::process::getegid().as_raw());
         assert_eq!(peer.process, Some(std::process::id()));
+        let owner = PeerIdentity::Process { user: peer.user, group: peer.group };
+        assert_eq!(connection.peer_identity(), Some(owner));
     }
 }
 

@@ -1,7 +1,8 @@
 //! The bottom of a connection through shared memory.
 
+use crate::Credentials;
 use crate::address::NAME;
-use bertha_core::{Addr, Base, Error, ErrorKind, Headroom, Properties};
+use bertha_core::{Addr, Base, Error, ErrorKind, Headroom, PeerIdentity, Properties};
 use bertha_runtime::tokio::TokioRuntime;
 
 /// The [`Base`] of connections through shared memory. Buffers come from the pool of the process.
@@ -12,11 +13,13 @@ pub struct ShmBase {
     mtu: usize,
     local: Addr,
     peer: Addr,
+    /// The owner of the peer process.
+    owner: Credentials,
 }
 
 impl ShmBase {
-    pub(crate) fn new(mtu: usize, local: Addr, peer: Addr) -> Self {
-        Self { runtime: TokioRuntime, headroom: Headroom::new(), mtu, local, peer }
+    pub(crate) fn new(mtu: usize, local: Addr, peer: Addr, owner: Credentials) -> Self {
+        Self { runtime: TokioRuntime, headroom: Headroom::new(), mtu, local, peer, owner }
     }
 
     #[cold]
@@ -56,6 +59,11 @@ impl Base for ShmBase {
 
     fn peer_addr(&self) -> Addr {
         self.peer.clone()
+    }
+
+    fn peer_identity(&self) -> Option<PeerIdentity> {
+        let Credentials { user, group, .. } = self.owner;
+        Some(PeerIdentity::Process { user, group })
     }
 
     fn properties(&self) -> Properties {

@@ -82,7 +82,7 @@ impl ShmConnection {
             producer: Mutex::default(),
             consumer: Mutex::new(Consumer::new(layout.longest())),
             bell: Bell::new(socket)?,
-            base: ShmBase::new(layout.longest(), local, peer_addr),
+            base: ShmBase::new(layout.longest(), local, peer_addr, peer),
             peer,
             waiting,
             spin_history: SpinHistory::default(),

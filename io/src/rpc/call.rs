@@ -1,6 +1,6 @@
 //! A call that can be repeated.
 
-use bertha_chunnels::rpc::{Encode, Failure, FailureKind, Method};
+use bertha_chunnels::rpc::{Encode, Failure, FailureKind, Metadata, Method};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ const LARGEST: usize = 64 << 20;
 pub struct EncodedCall {
     method: Method,
     deadline: Option<Duration>,
+    metadata: Metadata,
     request: Arc<[u8]>,
 }
 
@@ -24,13 +25,14 @@ impl EncodedCall {
     pub(super) fn new<E: Encode + ?Sized>(
         method: Method,
         deadline: Option<Duration>,
+        metadata: &Metadata,
         request: &E,
     ) -> Result<Self, Failure> {
         let mut bytes = vec![0; FIRST];
         loop {
             if let Some(length) = request.encode(&mut bytes)? {
                 let request = bytes[..length].into();
-                return Ok(Self { method, deadline, request });
+                return Ok(Self { method, deadline, metadata: metadata.clone(), request });
             }
             if bytes.len() >= request.limit().min(LARGEST) {
                 return Err(Failure::of(FailureKind::TooLarge, "the request exceeds the limit of its codec"));
@@ -47,6 +49,16 @@ impl EncodedCall {
     /// Returns the time that the caller waits.
     pub fn deadline(&self) -> Option<Duration> {
         self.deadline
+    }
+
+    /// Returns the metadata that goes beside the request.
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// Returns the metadata, to be added to: by a layer that gives each call a token.
+    pub fn metadata_mut(&mut self) -> &mut Metadata {
+        &mut self.metadata
     }
 
     /// Returns the encoded request.

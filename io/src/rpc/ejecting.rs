@@ -3,7 +3,7 @@
 use super::EncodedCall;
 use super::ejection::Ejection;
 use bertha_chunnels::rpc::{Failure, FailureKind};
-use bertha_core::{BoxFuture, Buf, Runtime};
+use bertha_core::{BoxFuture, Runtime};
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
@@ -32,12 +32,12 @@ impl<S, R: Runtime> Ejecting<S, R> {
 
 impl<S, R> Service<EncodedCall> for Ejecting<S, R>
 where
-    S: Service<EncodedCall, Response = Buf, Error = Failure, Future: Send + 'static>,
+    S: Service<EncodedCall, Error = Failure, Future: Send + 'static>,
     R: Runtime,
 {
-    type Response = Buf;
+    type Response = S::Response;
     type Error = Failure;
-    type Future = BoxFuture<'static, Result<Buf, Failure>>;
+    type Future = BoxFuture<'static, Result<S::Response, Failure>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         loop {

@@ -1,6 +1,6 @@
 //! A service of tower that answers calls.
 
-use bertha_chunnels::rpc::{Encode, Failure, Reply, Request, Service as Answers};
+use bertha_chunnels::rpc::{Context, Encode, Failure, Reply, Request, Service as Answers};
 use bertha_core::Buf;
 use std::future::poll_fn;
 use std::time::Instant;
@@ -15,6 +15,8 @@ pub struct EncodedRequest {
     pub deadline: Option<Instant>,
     /// The encoded request.
     pub body: Buf,
+    /// The circumstances of the call, for a server [with contexts](ServiceServer::with_contexts).
+    pub context: Option<Context>,
 }
 
 /// Answers calls with a service of tower, for `rpc::serve`. Each call takes a clone of the service. The call
@@ -23,12 +25,20 @@ pub struct EncodedRequest {
 #[derive(Debug, Clone)]
 pub struct ServiceServer<S> {
     service: S,
+    has_contexts: bool,
 }
 
 impl<S> ServiceServer<S> {
     /// Makes a server from this service.
     pub fn new(service: S) -> Self {
-        Self { service }
+        Self { service, has_contexts: false }
+    }
+
+    /// Gives each call its context: the identity of the peer, metadata, and a place for trailers. A call then costs an
+    /// allocation more.
+    #[must_use]
+    pub fn with_contexts(self) -> Self {
+        Self { has_contexts: true, ..self }
     }
 }
 
@@ -40,12 +50,13 @@ where
 {
     type Response = Buf;
 
-    async fn call(&self, request: Request) -> Result<Reply<'_, Buf>, Failure> {
+    async fn call(&self, request: Request<'_>) -> Result<Reply<'_, Buf>, Failure> {
         let mut service = self.service.clone();
         poll_fn(|cx| service.poll_ready(cx)).await.map_err(failed)?;
         let method = request.method();
         let deadline = request.deadline();
-        let request = EncodedRequest { method, deadline, body: request.into_body() };
+        let context = self.has_contexts.then(|| request.context());
+        let request = EncodedRequest { method, deadline, body: request.into_body(), context };
         service.call(request).await.map(Reply::One).map_err(failed)
     }
 

@@ -1,6 +1,6 @@
 //! The trait, its client and its server.
 
-use super::parse::{Method, Response, Service};
+use super::parse::{Argument, Method, Response, Service};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Ident, Path, Type};
@@ -23,14 +23,14 @@ pub(crate) fn expand(arguments: &TokenStream, item: TokenStream, rpc: &Path) -> 
 fn own_trait(service: &Service) -> TokenStream {
     let Service { attributes, visibility, name, methods } = service;
     let methods = methods.iter().map(|method| {
-        let Method { attributes, name, arguments, response, .. } = method;
-        let arguments = arguments.iter().map(|argument| {
+        let Method { attributes, name, response, .. } = method;
+        let arguments = parameters(method).into_iter().map(|argument| {
             let name = &argument.name;
             let ty = &argument.ty;
             quote!(#name: #ty)
         });
         let output = match response {
-            Response::One(ty) => quote!(impl ::core::future::Future<Output = #ty> + ::core::marker::Send),
+            Response::One(ty, _) => quote!(impl ::core::future::Future<Output = #ty> + ::core::marker::Send),
             Response::Several(stream, _) => quote!(#stream + ::core::marker::Send),
         };
         quote!(#(#attributes)* fn #name(&self, #(#arguments),*) -> #output;)
@@ -48,6 +48,15 @@ fn constant(service: &Service, method: &Method, rpc: &Path) -> TokenStream {
     let name = format!("{}.{}", service.name, method.name);
     let idempotent = method.is_idempotent.then(|| quote!(.idempotent()));
     quote!(#rpc::Method::new(#name) #idempotent)
+}
+
+/// Returns the parameters of a method behind `&self`, in order.
+fn parameters(method: &Method) -> Vec<&Argument> {
+    let mut parameters: Vec<_> = method.arguments.iter().collect();
+    if let Some((at, context)) = &method.context {
+        parameters.insert(*at, context);
+    }
+    parameters
 }
 
 /// Returns the arguments of a method as one type.
@@ -73,7 +82,7 @@ fn client(service: &Service, rpc: &Path) -> TokenStream {
         });
         let names = method.arguments.iter().map(|argument| &argument.name);
         let (output, make) = match &method.response {
-            Response::One(_) => (quote!(#response), quote!(response)),
+            Response::One(..) => (quote!(#response), quote!(response)),
             Response::Several(..) => {
                 (quote!(#rpc::Responses<__Caller::Parts, __Codec, #response>), quote!(responses))
             }
@@ -114,6 +123,16 @@ fn client(service: &Service, rpc: &Path) -> TokenStream {
                 Self { client: self.client.deadline(within) }
             }
 
+            /// Adds an entry to the metadata of each call. Calls fail before they are sent if it breaks a limit.
+            #[must_use]
+            #visibility fn metadata(
+                self,
+                key: &str,
+                value: impl ::core::convert::AsRef<[u8]>,
+            ) -> Self {
+                Self { client: self.client.metadata(key, value) }
+            }
+
             /// Returns the client that makes the calls.
             #visibility fn client(&self) -> &#rpc::Client<__Caller, __Codec> {
                 &self.client
@@ -135,22 +154,16 @@ fn server(service: &Service, rpc: &Path) -> TokenStream {
     let first = types[0];
     let arms = methods.iter().zip(&variants).map(|(method, variant)| {
         let constant = constant(service, method, rpc);
-        let function = &method.name;
         let request = request(method);
         let names: Vec<_> = method.arguments.iter().map(|argument| &argument.name).collect();
-        let reply = match &method.response {
-            Response::One(_) => quote! {
-                #rpc::Reply::One(#response::#variant(#name::#function(&self.service, #(#names),*).await))
-            },
-            Response::Several(..) => quote! {
-                #rpc::Reply::each(#name::#function(&self.service, #(#names),*), #response::#variant)
-            },
-        };
+        let (context, reply) = reply(service, method, variant, rpc);
+        let context = context.map(|context| quote!(let #context = __request.context();));
         quote! {
-            if request.is(const { #constant }) {
-                let (#(#names,)*) = request.decode::<#request, __Codec>(&self.codec)?;
+            if __request.is(const { #constant }) {
+                let (#(#names,)*) = __request.decode::<#request, __Codec>(&self.codec)?;
+                #context
                 // Its buffer is not needed while the method runs.
-                ::core::mem::drop(request);
+                ::core::mem::drop(__request);
                 return ::core::result::Result::Ok(#reply);
             }
         }
@@ -194,10 +207,10 @@ fn server(service: &Service, rpc: &Path) -> TokenStream {
 
             async fn call(
                 &self,
-                request: #rpc::Request,
+                __request: #rpc::Request<'_>,
             ) -> ::core::result::Result<#rpc::Reply<'_, #response>, #rpc::Failure> {
                 #(#arms)*
-                ::core::result::Result::Err(request.unknown())
+                ::core::result::Result::Err(__request.unknown())
             }
 
             fn encode(
@@ -215,6 +228,49 @@ fn server(service: &Service, rpc: &Path) -> TokenStream {
             }
         }
     }
+}
+
+/// Returns the name of the context, if the method takes it, and the reply of the server.
+fn reply<'a>(
+    service: &Service,
+    method: &'a Method,
+    variant: &Ident,
+    rpc: &Path,
+) -> (Option<&'a Ident>, TokenStream) {
+    let name = &service.name;
+    let response = format_ident!("{name}Response");
+    let function = &method.name;
+    let context = method.context.as_ref().map(|(_, context)| &context.name);
+    let names = parameters(method).into_iter().map(|argument| match &argument.name {
+        name if Some(name) == context => quote!(&#name),
+        name => quote!(#name),
+    });
+    let call = quote!(#name::#function(&self.service, #(#names),*));
+    let reply = match (&method.response, context) {
+        (Response::One(..), _) => {
+            // Its method has begun, so the call may have run.
+            let failed = method.fails.then(|| quote!(.map_err(#rpc::Failure::after_running)?));
+            quote!(#rpc::Reply::One(#response::#variant(#call.await #failed)))
+        }
+        (Response::Several(..), None) => match method.fails {
+            true => quote!(#rpc::Reply::each_until(#call, #response::#variant)),
+            false => quote!(#rpc::Reply::each(#call, #response::#variant)),
+        },
+        // The stream may borrow from the context, which is of this call.
+        (Response::Several(..), Some(context)) => {
+            let respond = match method.fails {
+                true => quote!(|__item| __item.map(#response::#variant)),
+                false => quote!(|__item| ::core::result::Result::Ok(#response::#variant(__item))),
+            };
+            quote! {
+                #rpc::Reply::generated(move |__responding| async move {
+                    let #context = #context;
+                    __responding.each(#call, #respond).await
+                })
+            }
+        }
+    };
+    (context, reply)
 }
 
 /// Returns the comments of a method.

@@ -19,7 +19,11 @@ pub(crate) struct Method {
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) name: Ident,
     pub(crate) arguments: Vec<Argument>,
+    /// The parameter of type `&Context`, and the number of arguments in front of it.
+    pub(crate) context: Option<(usize, Argument)>,
     pub(crate) response: Response,
+    /// True if the method returns `Result<T, rpc::Failure>`, or a stream of such items.
+    pub(crate) fails: bool,
     pub(crate) is_idempotent: bool,
 }
 
@@ -28,17 +32,29 @@ pub(crate) struct Argument {
     pub(crate) ty: Type,
 }
 
+/// The response of a method, by its type as declared, and the type that is sent.
 pub(crate) enum Response {
-    One(Type),
-    /// The type of the stream, and the type of its items.
+    One(Box<Type>, Type),
     Several(Box<Type>, Type),
 }
 
 impl Response {
+    /// Returns the type that is sent.
     pub(crate) fn ty(&self) -> &Type {
         match self {
-            Self::One(ty) | Self::Several(_, ty) => ty,
+            Self::One(_, ty) | Self::Several(_, ty) => ty,
         }
+    }
+
+    /// Makes the `T` of `Result<T, rpc::Failure>` the type that is sent. Returns true if there is one.
+    fn take_failure(&mut self) -> bool {
+        let (Self::One(_, ty) | Self::Several(_, ty)) = self;
+        let sent = without_failure(ty);
+        let fails = sent.is_some();
+        if let Some(sent) = sent {
+            *ty = sent;
+        }
+        fails
     }
 }
 
@@ -89,17 +105,24 @@ impl Method {
         let mut attributes = function.attrs.clone();
         let before = attributes.len();
         attributes.retain(|attribute| !attribute.path().is_ident("idempotent"));
+        let (arguments, context) = arguments(function)?;
+        let mut response = response(function)?;
         Ok(Self {
             is_idempotent: attributes.len() < before,
             attributes,
             name: signature.ident.clone(),
-            arguments: arguments(function)?,
-            response: response(function)?,
+            arguments,
+            context,
+            fails: response.take_failure(),
+            response,
         })
     }
 }
 
-fn arguments(function: &TraitItemFn) -> syn::Result<Vec<Argument>> {
+/// The arguments, and the parameter of type `&Context` behind so many of them.
+type Parameters = (Vec<Argument>, Option<(usize, Argument)>);
+
+fn arguments(function: &TraitItemFn) -> syn::Result<Parameters> {
     let signature = &function.sig;
     let mut inputs = signature.inputs.iter();
     match inputs.next() {
@@ -115,28 +138,67 @@ fn arguments(function: &TraitItemFn) -> syn::Result<Vec<Argument>> {
             });
         }
     }
-    inputs.map(argument).collect()
+    let (mut arguments, mut context) = (Vec::new(), None);
+    for input in inputs {
+        let (argument, is_context) = argument(input)?;
+        if !is_context {
+            arguments.push(argument);
+        } else if context.replace((arguments.len(), argument)).is_some() {
+            return Err(Error::new_spanned(input, "a method of a service has at most one `&Context`"));
+        }
+    }
+    Ok((arguments, context))
 }
 
-fn argument(input: &FnArg) -> syn::Result<Argument> {
+/// Returns an argument, or the context and true.
+fn argument(input: &FnArg) -> syn::Result<(Argument, bool)> {
     let FnArg::Typed(input) = input else {
         return Err(Error::new_spanned(input, "`self` comes first"));
     };
     let Pat::Ident(name) = &*input.pat else {
         return Err(Error::new_spanned(&input.pat, "an argument of a service has a name and no pattern"));
     };
-    if let Type::Reference(reference) = &*input.ty {
+    let is_context = is_context(&input.ty);
+    if let Type::Reference(reference) = &*input.ty
+        && !is_context
+    {
         let what = "an argument is sent to another process, so it owns its data: `String` instead of `&str`, `Vec<T>` instead of `&[T]`";
         return Err(Error::new_spanned(reference, what));
     }
-    Ok(Argument { name: name.ident.clone(), ty: (*input.ty).clone() })
+    Ok((Argument { name: name.ident.clone(), ty: (*input.ty).clone() }, is_context))
+}
+
+/// Returns true for `&Context`, with any path in front of the name.
+fn is_context(ty: &Type) -> bool {
+    let Type::Reference(reference) = ty else { return false };
+    let Type::Path(path) = &*reference.elem else { return false };
+    let last = path.path.segments.last();
+    reference.mutability.is_none()
+        && last.is_some_and(|last| last.ident == "Context" && last.arguments.is_none())
+}
+
+/// Returns the `T` of `Result<T, rpc::Failure>`. The name alone may be that of a type of the application.
+fn without_failure(ty: &Type) -> Option<Type> {
+    let Type::Path(path) = ty else { return None };
+    let result = path.path.segments.last().filter(|last| last.ident == "Result")?;
+    let PathArguments::AngleBracketed(arguments) = &result.arguments else { return None };
+    let mut arguments = arguments.args.iter();
+    let (Some(GenericArgument::Type(sent)), Some(GenericArgument::Type(Type::Path(error))), None) =
+        (arguments.next(), arguments.next(), arguments.next())
+    else {
+        return None;
+    };
+    let mut names = error.path.segments.iter().rev().map(|segment| &segment.ident);
+    let is_failure =
+        names.next().is_some_and(|name| name == "Failure") && names.next().is_some_and(|name| name == "rpc");
+    is_failure.then(|| sent.clone())
 }
 
 fn response(function: &TraitItemFn) -> syn::Result<Response> {
     let signature = &function.sig;
     if signature.asyncness.is_some() {
         return match &signature.output {
-            ReturnType::Default => Ok(Response::One(syn::parse_quote!(()))),
+            ReturnType::Default => Ok(Response::One(syn::parse_quote!(()), syn::parse_quote!(()))),
             ReturnType::Type(_, ty) => match &**ty {
                 Type::Reference(_) => {
                     let what = "a response is sent to another process, so it owns its data";
@@ -146,7 +208,7 @@ fn response(function: &TraitItemFn) -> syn::Result<Response> {
                     let what = "a stream of responses comes from a `fn`, not from an `async fn`";
                     Err(Error::new_spanned(ty, what))
                 }
-                ty => Ok(Response::One(ty.clone())),
+                declared => Ok(Response::One(ty.clone(), declared.clone())),
             },
         };
     }

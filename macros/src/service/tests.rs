@@ -60,9 +60,23 @@ fn a_method_of_another_form_is_refused() {
 #[test]
 fn borrowed_values_are_refused() {
     refuses("#[service] trait Greeter { async fn greet(&self, name: «&str») -> String; }", OWNS);
+    refuses("#[service] trait Greeter { async fn greet(&self, context: «&mut Context»); }", OWNS);
+    refuses("#[service] trait Greeter { async fn greet(&self, context: «&Context<u8>»); }", OWNS);
     refuses(
         "#[service] trait Greeter { async fn greet(&self) -> «&str»; }",
         "a response is sent to another process, so it owns its data",
+    );
+}
+
+#[test]
+fn a_method_has_one_context() {
+    refuses(
+        "#[service] trait Greeter { async fn greet(&self, one: &Context, name: String, «other: &rpc::Context»); }",
+        "a method of a service has at most one `&Context`",
+    );
+    refuses(
+        "#[service] trait Greeter { async fn greet(&self, «_»: &Context); }",
+        "an argument of a service has a name and no pattern",
     );
 }
 

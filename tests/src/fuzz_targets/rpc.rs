@@ -46,6 +46,8 @@ mod kind {
     pub(super) const CREDIT: u8 = 5;
     pub(super) const FAILURE: u8 = 7;
     pub(super) const TRACED_CALL: u8 = 8;
+    /// The bit of a message with metadata.
+    pub(super) const WITH_METADATA: u8 = 0x40;
 }
 
 fn check_format(bytes: &[u8]) {
@@ -54,7 +56,7 @@ fn check_format(bytes: &[u8]) {
     let written = message.encode(&Ground::new(Still)).unwrap();
     let mut expected = bytes.to_vec();
     // Unknown kinds of failures are read as a known kind; the highest bit says that the call may have run.
-    if bytes[0] == kind::FAILURE && bytes[8] & 0x7f > 6 {
+    if bytes[0] & !kind::WITH_METADATA == kind::FAILURE && bytes[8] & 0x7f > 8 {
         expected[8] &= 0x80;
     }
     assert_eq!(*written, *expected);
@@ -87,7 +89,7 @@ fn check_server(messages: Vec<Buf>) {
             continue;
         }
         let asked = asked.entry(call(message).unwrap()).or_default();
-        match message[0] {
+        match message[0] & !kind::WITH_METADATA {
             kind::CALL | kind::TRACED_CALL => asked.calls += 1,
             kind::CREDIT => {
                 asked.credits += 1;
@@ -104,7 +106,7 @@ fn check_server(messages: Vec<Buf>) {
     served.unwrap().unwrap();
     for message in sent.lock().unwrap().iter() {
         let Some(asked) = asked.get_mut(&call(message).unwrap()) else { panic!("nobody has called") };
-        match message[0] {
+        match message[0] & !kind::WITH_METADATA {
             kind::RESPONSE | kind::END | kind::FAILURE => asked.ends += 1,
             kind::PART => {
                 asked.parts += 1;
@@ -156,8 +158,12 @@ struct Numbers;
 impl Service for Numbers {
     type Response = u64;
 
-    async fn call(&self, request: Request) -> Result<Reply<'_, u64>, Failure> {
+    async fn call(&self, request: Request<'_>) -> Result<Reply<'_, u64>, Failure> {
         let number: u64 = decode(&CODEC, request.body())?;
+        // The metadata goes back with the outcome.
+        for (key, value) in request.metadata().iter() {
+            request.context().add_trailer(key, value)?;
+        }
         if request.is(NEXT) {
             return Ok(Reply::One(number.wrapping_add(1)));
         }

@@ -272,6 +272,7 @@ async fn shared_memory_falls_back_to_udp_over_any_base() {
     assert!(format!("{:?}", connection.base()).contains(&to.to_string()));
     assert!(connection.base().reserved() > 0 && connection.base().buffer(1).unwrap().headroom() > 0);
     assert!(connection.statistics().to_string().contains("send buffer"));
+    assert_eq!(connection.base().peer_identity(), None, "the network vouches for nobody");
     let explained = connection.explain().to_string();
     assert!(explained.contains("over OverAnyBase<Shm> failed: "), "{explained}");
     serving.await.unwrap();

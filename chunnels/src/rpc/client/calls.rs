@@ -1,8 +1,9 @@
 //! The calls under way at a client, without I/O.
 
+use super::Answer;
 use super::parts::{Next, Parts, Violation};
 use crate::rpc::message::{CallId, Content, MAX_SLOT, Message};
-use crate::rpc::{Failure, FailureKind, Method};
+use crate::rpc::{Failure, FailureKind, Metadata, Method};
 use bertha_core::Buf;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
@@ -23,6 +24,8 @@ pub(super) struct Calls {
     outgoing: Vec<Message>,
     /// The failure of each further call, once the connection has ended.
     ended: Option<Failure>,
+    /// True once the server has said that it shuts down: no further call begins.
+    is_leaving: bool,
     /// Number of calls that are over.
     over: u64,
     /// Number of calls whose callers got a failure.
@@ -44,7 +47,7 @@ enum CallState {
     Free,
     /// Has no response, and will have one.
     Waiting(Option<Waker>),
-    Answered(Result<Buf, Failure>),
+    Answered(Result<Answer, Failure>),
     Streaming(Box<Stream>),
 }
 
@@ -52,6 +55,8 @@ enum CallState {
 struct Stream {
     parts: Parts,
     failure: Option<Failure>,
+    /// The metadata of the end, once that has arrived.
+    trailers: Metadata,
     waker: Option<Waker>,
 }
 
@@ -89,6 +94,7 @@ impl Calls {
             earliest: None,
             outgoing,
             ended: None,
+            is_leaving: false,
             over: 0,
             failed: 0,
             unexpected: 0,
@@ -124,6 +130,9 @@ impl Calls {
         if let Some(failure) = &self.ended {
             return Err(failure.clone());
         }
+        if self.is_leaving {
+            return Err(leaving());
+        }
         // Calls that are begun and given up while nothing can be sent.
         if self.outgoing.len() > 2 * self.limit {
             return Err(overloaded(self.limit));
@@ -141,7 +150,8 @@ impl Calls {
         slot.state = match responses {
             Responses::One => CallState::Waiting(None),
             Responses::Several => {
-                CallState::Streaming(Box::new(Stream { parts: Parts::new(), failure: None, waker: None }))
+                let (failure, trailers, waker) = Default::default();
+                CallState::Streaming(Box::new(Stream { parts: Parts::new(), failure, trailers, waker }))
             }
         };
         if let Some(deadline) = deadline {
@@ -158,6 +168,7 @@ impl Calls {
         within: Option<Duration>,
         request: Buf,
         is_traced: bool,
+        has_metadata: bool,
     ) -> Message {
         // Up, so that the server does not give up first.
         let milliseconds = within.map_or(0, |within| {
@@ -166,6 +177,7 @@ impl Calls {
         Message {
             call: id,
             content: Content::Call { method: method.id(), milliseconds, is_traced },
+            has_metadata,
             body: Some(request),
         }
     }
@@ -179,6 +191,22 @@ impl Calls {
         !self.outgoing.is_empty()
     }
 
+    /// Returns true once the server has said that it shuts down, until the connection has ended.
+    #[inline]
+    pub(super) fn is_leaving(&self) -> bool {
+        self.is_leaving && self.ended.is_none()
+    }
+
+    /// Returns true if the server shuts down and waits for no call of this client.
+    pub(super) fn has_left(&self) -> bool {
+        self.is_leaving() && self.in_flight() == 0
+    }
+
+    /// Returns the failure of calls after the server has shut down.
+    pub(super) fn leave(&mut self) {
+        self.ended.get_or_insert_with(leaving);
+    }
+
     /// Returns the messages to send, in exchange for an empty list.
     pub(super) fn swap_outgoing(&mut self, with: &mut Vec<Message>) {
         std::mem::swap(&mut self.outgoing, with);
@@ -186,7 +214,7 @@ impl Calls {
 
     /// Returns the answer of a call, whose slot is free then; or `waker` is called once there is one.
     #[inline]
-    pub(super) fn poll_answer(&mut self, id: CallId, waker: &Waker) -> Poll<Result<Buf, Failure>> {
+    pub(super) fn poll_answer(&mut self, id: CallId, waker: &Waker) -> Poll<Result<Answer, Failure>> {
         let Some(slot) = self.live(id) else { return Poll::Ready(Err(no_such_call())) };
         match &mut slot.state {
             CallState::Waiting(waiting) => {
@@ -197,7 +225,7 @@ impl Calls {
                 let answered = std::mem::replace(state, CallState::Free);
                 self.free(id);
                 Poll::Ready(match answered {
-                    CallState::Answered(Ok(response)) => Ok(response),
+                    CallState::Answered(Ok(answer)) => Ok(answer),
                     CallState::Answered(Err(failure)) => {
                         // A refused call is made again.
                         self.failed += u64::from(!failure.is_refusal());
@@ -209,8 +237,14 @@ impl Calls {
         }
     }
 
-    /// Returns the next part of a stream of responses. After the end and after a failure the slot is free.
-    pub(super) fn poll_part(&mut self, id: CallId, waker: &Waker) -> Poll<Option<Result<Buf, Failure>>> {
+    /// Returns the next part of a stream of responses. After the end, whose metadata is in `trailers` then, and after a
+    /// failure the slot is free.
+    pub(super) fn poll_part(
+        &mut self,
+        id: CallId,
+        waker: &Waker,
+        trailers: &mut Metadata,
+    ) -> Poll<Option<Result<Buf, Failure>>> {
         let Some(Slot { state: CallState::Streaming(stream), .. }) = self.live(id) else {
             return Poll::Ready(None);
         };
@@ -233,6 +267,7 @@ impl Calls {
                 }
             },
             Next::End => {
+                *trailers = std::mem::take(&mut stream.trailers);
                 self.free(id);
                 Poll::Ready(None)
             }
@@ -269,16 +304,28 @@ impl Calls {
 
     /// Takes a message of the server in. The task that waits for it is added to `woken`.
     #[inline]
-    pub(super) fn on_message(&mut self, message: Message, woken: &mut Vec<Waker>) {
-        let Message { call, content, body } = message;
+    pub(super) fn on_message(&mut self, mut message: Message, woken: &mut Vec<Waker>) {
+        let call = message.call;
+        if message.content == Content::Leaving {
+            self.is_leaving = true;
+            return;
+        }
         let Some(slot) = self.live(call) else {
             self.unexpected += 1;
             return;
         };
+        let trailers = match message.take_metadata() {
+            Ok(trailers) => trailers,
+            Err(failure) => {
+                self.unexpected += 1;
+                return self.fail(call, failure.after_running(), woken);
+            }
+        };
+        let Message { content, body, .. } = message;
         let taken = match (&mut slot.state, content, body) {
-            (CallState::Waiting(waker), Content::Response, Some(body)) => {
+            (CallState::Waiting(waker), Content::Response, Some(response)) => {
                 woken.extend(waker.take());
-                slot.state = CallState::Answered(Ok(body));
+                slot.state = CallState::Answered(Ok(Answer { response, trailers }));
                 Taken::Expected
             }
             (
@@ -286,7 +333,8 @@ impl Calls {
                 Content::Failure { kind, may_have_run },
                 body,
             ) => {
-                woken.extend(slot.fail(reported(kind, may_have_run, body.as_deref())));
+                let failure = reported(kind, may_have_run, body.as_deref()).with_trailers(trailers);
+                woken.extend(slot.fail(failure));
                 Taken::Expected
             }
             (CallState::Waiting(_) | CallState::Streaming(_), Content::Full { calls }, _) => {
@@ -300,6 +348,7 @@ impl Calls {
             }
             (CallState::Streaming(stream), Content::End { parts }, _) => {
                 woken.extend(stream.waker.take());
+                stream.trailers = trailers;
                 Taken::of(stream.parts.on_end(parts))
             }
             (CallState::Answered(_), _, _) => Taken::Late,
@@ -409,6 +458,11 @@ fn overloaded(limit: usize) -> Failure {
     let what =
         format!("{limit} calls of this client are under way, which is its limit; wait for some of them");
     Failure::of(FailureKind::Overloaded, what)
+}
+
+#[cold]
+fn leaving() -> Failure {
+    Failure::of(FailureKind::Unavailable, "the server shuts down; make the call at another server")
 }
 
 #[cold]

@@ -1,5 +1,6 @@
 //! The end that calls.
 
+mod attached;
 mod call;
 mod caller;
 mod calls;
@@ -12,9 +13,10 @@ mod statistics;
 
 use super::{Message, Method};
 use crate::serialize::{Codec, Postcard};
+use attached::Attached;
 use bertha_core::Connection;
 pub use call::Call;
-pub use caller::{Caller, ResponseParts};
+pub use caller::{Answer, Caller, ResponseParts};
 pub use multiplexer::{MultiplexedParts, Multiplexer};
 pub(super) use parts::WINDOW;
 pub use reconnecting::Reconnecting;
@@ -30,6 +32,7 @@ pub struct Client<T, K = Postcard> {
     caller: T,
     codec: K,
     deadline: Option<Duration>,
+    attached: Attached,
 }
 
 impl<C: Connection<Data = Message>> Client<Multiplexer<C>> {
@@ -43,7 +46,7 @@ impl<C: Connection<Data = Message>> Client<Multiplexer<C>> {
 impl<T: Caller> Client<T> {
     /// Calls by whatever carries encoded ones.
     pub fn over(caller: T) -> Self {
-        Self { caller, codec: Postcard, deadline: None }
+        Self { caller, codec: Postcard, deadline: None, attached: Attached::default() }
     }
 }
 
@@ -51,13 +54,21 @@ impl<T: Caller, K> Client<T, K> {
     /// Returns a client whose calls have the format of another codec, which has to be the codec of the service. The ends
     /// compare the codec that [`Rpc::codec`](super::Rpc::codec) names.
     pub fn codec<L>(self, codec: L) -> Client<T, L> {
-        Client { caller: self.caller, codec, deadline: self.deadline }
+        Client { caller: self.caller, codec, deadline: self.deadline, attached: self.attached }
     }
 
     /// Gives each call that has no deadline of its own this long.
     #[must_use]
     pub fn deadline(mut self, within: Duration) -> Self {
         self.deadline = Some(within);
+        self
+    }
+
+    /// Adds an entry to the [metadata](super::Metadata) of each call. Calls fail before they are sent if the entry is none that
+    /// [`Metadata::add`](super::Metadata::add) takes.
+    #[must_use]
+    pub fn metadata(mut self, key: &str, value: impl AsRef<[u8]>) -> Self {
+        self.attached.add(key, value.as_ref());
         self
     }
 
@@ -79,6 +90,7 @@ impl<T: Caller, K> Client<T, K> {
     /// # Ok(())
     /// # }
     /// ```
+    #[inline]
     pub fn call<'a, Q, R>(&'a self, method: Method, request: &'a Q) -> Call<'a, T, K, Q, R>
     where
         K: Codec<Q> + Codec<R>,

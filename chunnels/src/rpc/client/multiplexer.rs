@@ -2,12 +2,12 @@
 
 use super::calls::{Calls, Responses};
 use super::room::Room;
-use super::{CallStatistics, Caller, ResponseParts};
+use super::{Answer, CallStatistics, Caller, ResponseParts};
 use crate::rpc::encode::{Encode, Encoder};
 use crate::rpc::message::{CallId, MAX_SLOT};
 use crate::rpc::trace;
 use crate::rpc::transient::TransientErrors;
-use crate::rpc::{Failure, FailureKind, Message, Method, OF_NO_CALL};
+use crate::rpc::{Failure, FailureKind, Message, Metadata, Method, OF_NO_CALL};
 use crate::task_end::{self, runtime_ended};
 use bertha_core::{Base, Buf, Connection, Drops, Error, Runtime};
 use futures_util::future::{Either, select};
@@ -134,6 +134,12 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
         &self.held.shared.connection
     }
 
+    /// Returns true if the server has said that it shuts down. Further calls fail with
+    /// [`Unavailable`](crate::rpc::FailureKind::Unavailable), and the connection closes after the last call under way.
+    pub fn is_leaving(&self) -> bool {
+        self.held.shared.state.lock().calls.is_leaving()
+    }
+
     /// Closes the connection. Calls under way, and later ones, fail with [`Disconnected`](crate::rpc::FailureKind::Disconnected).
     ///
     /// # Errors
@@ -172,13 +178,14 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
         &self,
         method: Method,
         until: Option<Instant>,
+        metadata: &Metadata,
         request: &(impl Encode + ?Sized),
         responses: Responses,
     ) -> Result<Pending<C>, Failure> {
         let place = self.room(until).await?;
         let shared = &self.held.shared;
-        let mut body =
-            shared.encoder.encode(&shared.connection, request.limit(), |into| request.encode(into))?;
+        let write = |into: &mut [u8]| request.encode(into);
+        let mut body = shared.encoder.encode_behind(metadata, &shared.connection, request.limit(), write)?;
         // A call without room for its trace goes without it.
         let is_traced = trace::of_caller().is_some_and(|trace| {
             let room = body.prepend(trace::LENGTH);
@@ -189,7 +196,7 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
             let mut state = shared.state.lock();
             let id = state.calls.begin(responses, until)?;
             let pending = Pending { place, id, is_done: false };
-            let message = Calls::message(id, method, within, body, is_traced);
+            let message = Calls::message(id, method, within, body, is_traced, !metadata.is_empty());
             shared.arm(&mut state);
             if state.calls.in_flight() == 1 && !state.calls.has_outgoing() {
                 (message, pending)
@@ -210,19 +217,39 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
 impl<C: Connection<Data = Message>> Caller for Multiplexer<C> {
     type Parts = MultiplexedParts<C>;
 
+    fn has_room(&self) -> bool {
+        let room = &self.held.shared.room;
+        let has_room = room.try_take();
+        if has_room {
+            room.give_back();
+        }
+        has_room
+    }
+
+    async fn room(&self) {
+        let room = &self.held.shared.room;
+        room.take().await;
+        room.give_back();
+    }
+
     fn ask<E: Encode + ?Sized>(
         &self,
         method: Method,
         deadline: Option<Duration>,
+        metadata: &Metadata,
         request: &E,
-    ) -> impl Future<Output = Result<Buf, Failure>> + Send {
+    ) -> impl Future<Output = Result<Answer, Failure>> + Send {
         trace::calling(method, async move {
             let until = self.until(deadline);
             loop {
-                let mut pending = self.begin(method, until, request, Responses::One).await?;
+                let mut pending = self.begin(method, until, metadata, request, Responses::One).await?;
                 let answer = poll_fn(|cx| {
-                    let answered = pending.shared().state.lock().calls.poll_answer(pending.id, cx.waker());
+                    let mut state = pending.place.held.shared.state.lock();
+                    let answered = state.calls.poll_answer(pending.id, cx.waker());
                     pending.is_done = answered.is_ready();
+                    if state.calls.is_leaving() {
+                        MultiplexerShared::<C>::wake_sender(state);
+                    }
                     answered
                 })
                 .await;
@@ -239,12 +266,14 @@ impl<C: Connection<Data = Message>> Caller for Multiplexer<C> {
         &self,
         method: Method,
         deadline: Option<Duration>,
+        metadata: &Metadata,
         request: &E,
     ) -> Result<Self::Parts, Failure> {
         // The span ends once the call is sent; its responses come later.
-        let opening = self.begin(method, self.until(deadline), request, Responses::Several);
+        let until = self.until(deadline);
+        let opening = self.begin(method, until, metadata, request, Responses::Several);
         let pending = trace::calling(method, opening).await?;
-        Ok(MultiplexedParts { pending })
+        Ok(MultiplexedParts { pending, trailers: Metadata::new() })
     }
 }
 
@@ -294,6 +323,7 @@ impl<C: Connection> Drop for Pending<C> {
 /// The stream of responses to a call. Dropping it cancels the call.
 pub struct MultiplexedParts<C: Connection> {
     pending: Pending<C>,
+    trailers: Metadata,
 }
 
 impl<C: Connection<Data = Message>> ResponseParts for MultiplexedParts<C> {
@@ -303,10 +333,14 @@ impl<C: Connection<Data = Message>> ResponseParts for MultiplexedParts<C> {
             return Poll::Ready(None);
         }
         let mut state = place.held.shared.state.lock();
-        let part = state.calls.poll_part(*id, cx.waker());
+        let part = state.calls.poll_part(*id, cx.waker(), &mut self.trailers);
         *is_done = matches!(part, Poll::Ready(None | Some(Err(_))));
         MultiplexerShared::<C>::wake_sender(state);
         part
+    }
+
+    fn trailers(&self) -> &Metadata {
+        &self.trailers
     }
 }
 
@@ -318,7 +352,7 @@ impl<C: Connection> MultiplexerShared<C> {
     /// Wakes the task that sends, if there is something to send and it waits for that. Unlocks first.
     #[inline]
     fn wake_sender(mut state: MutexGuard<'_, MultiplexerState<TaskOf<C>>>) {
-        if !state.calls.has_outgoing() {
+        if !state.calls.has_outgoing() && !state.calls.has_left() {
             return;
         }
         let sender = state.sender.take();
@@ -388,6 +422,10 @@ async fn receive<C: Connection<Data = Message>>(shared: Arc<MultiplexerShared<C>
             if let Some(calls) = state.calls.take_full_at() {
                 shared.room.lower(calls);
             }
+            if state.calls.is_leaving() {
+                // The callers that wait fail, and may go elsewhere.
+                shared.room.close();
+            }
             MultiplexerShared::<C>::wake_sender(state);
         }
         woken.drain(..).for_each(Waker::wake);
@@ -399,15 +437,26 @@ async fn send<C: Connection<Data = Message>>(shared: Arc<MultiplexerShared<C>>) 
     let mut burst = Vec::new();
     let mut calls = Vec::new();
     loop {
-        poll_fn(|cx| {
+        let has_left = poll_fn(|cx| {
             let mut state = shared.state.lock();
             if state.calls.has_outgoing() {
-                return Poll::Ready(());
+                return Poll::Ready(false);
+            }
+            if state.calls.has_left() {
+                state.calls.leave();
+                return Poll::Ready(true);
             }
             state.sender = Some(cx.waker().clone());
             Poll::Pending
         })
         .await;
+        if has_left {
+            // The server waits for the close, which tells that no further call comes.
+            if let Err(error) = shared.connection.close().await {
+                tracing::debug!(%error, "a connection whose server shuts down has not closed");
+            }
+            return;
+        }
         // Callers that were woken together send together.
         yield_once().await;
         shared.state.lock().calls.swap_outgoing(&mut burst);

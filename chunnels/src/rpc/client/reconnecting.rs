@@ -1,10 +1,10 @@
 //! Calls over a connection that is made again when it is lost.
 
-use super::{Caller, MultiplexedParts, Multiplexer};
+use super::{Answer, Caller, MultiplexedParts, Multiplexer};
 use crate::rpc::encode::Encode;
-use crate::rpc::{Failure, FailureKind, Message, Method};
+use crate::rpc::{Failure, FailureKind, Message, Metadata, Method};
 use bertha_core::backoff::Backoff;
-use bertha_core::{Base, Buf, Connection, Error, Runtime};
+use bertha_core::{Base, Connection, Error, Runtime};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
 use std::fmt;
@@ -23,7 +23,8 @@ type RuntimeOf<C> = <<C as Connection>::Base as Base>::Runtime;
 ///
 /// A call that was under way when the connection was lost is made again if it did not run, or if its method is
 /// [idempotent](Method::idempotent). Any other fails with [`Disconnected`](FailureKind::Disconnected), and is
-/// [in doubt](Self::in_doubt). A call connects up to 16 times, with growing pauses drawn at random, and not beyond its deadline.
+/// [in doubt](Self::in_doubt). So is a call made again that a server refuses which shuts down; once such a server has said
+/// so, later calls connect anew, and calls under way end over the old connection. A call connects up to 16 times, with growing pauses drawn at random, and not beyond its deadline.
 ///
 /// ```
 /// use bertha_chunnels::rpc::{Client, Message, Reconnecting};
@@ -54,6 +55,24 @@ struct Current<C: Connection> {
     calls: Option<Multiplexer<C>>,
     /// How often it was connected.
     connections: u64,
+}
+
+/// The pauses of a call whose servers shut down: none before the first.
+#[derive(Default)]
+struct Pauses {
+    refusals: u32,
+    backoff: Backoff,
+}
+
+impl Pauses {
+    /// Waits, and returns true unless this was often enough.
+    async fn next(&mut self, runtime: &impl Runtime) -> bool {
+        self.refusals += 1;
+        if self.refusals > 1 {
+            runtime.sleep_until(runtime.now() + self.backoff.pause(runtime.random())).await;
+        }
+        self.refusals < ATTEMPTS
+    }
 }
 
 /// A connection, and its number.
@@ -124,10 +143,19 @@ where
         }
     }
 
-    /// Returns true if a call that has failed is to be made again.
-    fn retries(&self, method: Method, failure: &Failure, number: u64) -> bool {
-        if failure.kind() != FailureKind::Disconnected {
-            return false;
+    /// Returns true if a call that has failed is to be made again, after a pause if its server shuts down.
+    async fn retries(&self, method: Method, failure: &Failure, number: u64, pauses: &mut Pauses) -> bool {
+        match failure.kind() {
+            FailureKind::Disconnected => {}
+            FailureKind::Unavailable => {
+                self.shared.lose(number);
+                if failure.may_have_run() && !method.is_idempotent() {
+                    return false;
+                }
+                // The new server may shut down as well.
+                return pauses.next(&self.shared.runtime).await;
+            }
+            _ => return false,
         }
         self.shared.lose(number);
         let retries = method.is_idempotent() || !failure.may_have_run();
@@ -153,8 +181,13 @@ where
 
 impl<C: Connection<Data = Message>, F> ReconnectingShared<C, F> {
     fn current(&self) -> Option<Numbered<C>> {
-        let current = self.current.lock();
-        current.calls.clone().map(|calls| Numbered { calls, number: current.connections })
+        let mut current = self.current.lock();
+        // Its calls under way go on.
+        let left = current.calls.take_if(|calls| calls.is_leaving());
+        let found = current.calls.clone().map(|calls| Numbered { calls, number: current.connections });
+        drop(current);
+        drop(left);
+        found
     }
 
     fn replace(&self, connection: C) -> Numbered<C> {
@@ -184,17 +217,29 @@ where
 {
     type Parts = MultiplexedParts<C>;
 
+    /// Without a connection there is room: the next call connects.
+    fn has_room(&self) -> bool {
+        self.shared.current().is_none_or(|current| current.calls.has_room())
+    }
+
+    async fn room(&self) {
+        if let Some(current) = self.shared.current() {
+            current.calls.room().await;
+        }
+    }
+
     async fn ask<E: Encode + ?Sized>(
         &self,
         method: Method,
         deadline: Option<Duration>,
+        metadata: &Metadata,
         request: &E,
-    ) -> Result<Buf, Failure> {
-        let deadline = self.until(deadline);
+    ) -> Result<Answer, Failure> {
+        let (deadline, mut pauses) = (self.until(deadline), Pauses::default());
         loop {
             let Numbered { calls, number } = self.connected(deadline).await?;
-            match calls.ask(method, self.left(deadline)?, request).await {
-                Err(failure) if self.retries(method, &failure, number) => {}
+            match calls.ask(method, self.left(deadline)?, metadata, request).await {
+                Err(failure) if self.retries(method, &failure, number, &mut pauses).await => {}
                 outcome => return outcome,
             }
         }
@@ -204,13 +249,14 @@ where
         &self,
         method: Method,
         deadline: Option<Duration>,
+        metadata: &Metadata,
         request: &E,
     ) -> Result<Self::Parts, Failure> {
-        let deadline = self.until(deadline);
+        let (deadline, mut pauses) = (self.until(deadline), Pauses::default());
         loop {
             let Numbered { calls, number } = self.connected(deadline).await?;
-            match calls.open(method, self.left(deadline)?, request).await {
-                Err(failure) if self.retries(method, &failure, number) => {}
+            match calls.open(method, self.left(deadline)?, metadata, request).await {
+                Err(failure) if self.retries(method, &failure, number, &mut pauses).await => {}
                 opened => return opened,
             }
         }

@@ -1,8 +1,8 @@
 //! A stream of typed responses.
 
 use super::ResponseParts;
-use crate::rpc::Failure;
 use crate::rpc::encode::decode;
+use crate::rpc::{Failure, Metadata};
 use crate::serialize::Codec;
 use futures_util::Stream;
 use std::fmt;
@@ -29,6 +29,12 @@ impl<P: ResponseParts, K: Codec<R>, R> Responses<P, K, R> {
     /// Waits for the next response. Cancellation-safe.
     pub async fn next(&mut self) -> Option<Result<R, Failure>> {
         poll_fn(|cx| self.poll(cx)).await
+    }
+
+    /// Returns the metadata that the server has sent with the end of the stream; none before the end. A failure has
+    /// its [own](Failure::trailers).
+    pub fn trailers(&self) -> &Metadata {
+        self.parts.trailers()
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<R, Failure>>> {

@@ -50,7 +50,7 @@ where
 {
     type Response = R;
 
-    async fn call(&self, request: Request) -> Result<Reply<'_, R>, Failure> {
+    async fn call(&self, request: Request<'_>) -> Result<Reply<'_, R>, Failure> {
         if !request.is(self.method) {
             return Err(request.unknown());
         }

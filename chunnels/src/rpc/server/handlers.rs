@@ -217,6 +217,14 @@ where
         expired
     }
 
+    /// Drops all futures, and returns their calls.
+    pub(super) fn end_all(&mut self) -> Vec<CallId> {
+        let under_way: Vec<_> = self.slots.iter().filter_map(|slot| slot.call).collect();
+        (0..self.slots.len()).for_each(|number| self.free(number));
+        self.earliest = None;
+        under_way
+    }
+
     /// Moves the numbers of the slots whose futures can go on to `into`; or `cx` is woken once there are some.
     pub(super) fn poll_woken(&mut self, cx: &Context<'_>, into: &mut impl Extend<usize>) -> Poll<()> {
         if self.len() == 0 {

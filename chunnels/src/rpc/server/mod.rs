@@ -1,20 +1,30 @@
 //! The end that answers.
 
+mod context;
+mod generated;
 mod handler;
+mod handler_with_context;
 mod handlers;
+mod leaving;
 mod outbox;
 mod panics;
 mod serve;
 mod served_calls;
 mod service;
+mod shutdown;
 mod statistics;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests panic to fail")]
 mod tests;
 mod woken;
 
+pub use context::Context;
+#[doc(hidden)]
+pub use generated::Responding;
 pub use handler::{Handler, handler};
+pub use handler_with_context::{HandlerWithContext, handler_with_context};
 pub use serve::{Serve, serve};
 pub use served_calls::ServedCalls;
 pub use service::{Reply, Request, Service};
+pub use shutdown::Shutdown;
 pub use statistics::ServeStatistics;

@@ -1,13 +1,15 @@
 //! Answers that were not sent yet.
 
 use super::Service;
+use super::context::Contexts;
 use super::handlers::Progress;
 use super::panics::caught;
 use super::served_calls::ServedCalls;
-use crate::rpc::encode::Encoder;
+use crate::rpc::encode::{Encoder, max_len};
 use crate::rpc::message::{CallId, Content};
-use crate::rpc::{Failure, FailureKind, Message};
+use crate::rpc::{Failure, FailureKind, Message, Metadata};
 use bertha_core::{Buf, Connection, Error};
+use std::convert::Infallible;
 
 /// The answers, and their bytes, after which they are sent although there is more to do.
 pub(super) const FLUSH: usize = 256;
@@ -23,13 +25,19 @@ pub(super) struct Outbox<'a, C, S> {
     bytes: usize,
     /// An empty list with its memory, for the next burst.
     spare: Vec<Message>,
+    contexts: &'a Contexts<'a>,
     calls: ServedCalls,
 }
 
 impl<'a, C: Connection<Data = Message>, S: Service> Outbox<'a, C, S> {
-    pub(super) fn new(connection: &'a C, service: &'a S, calls: ServedCalls) -> Self {
-        let (messages, spare) = Default::default();
-        Self { connection, service, encoder: Encoder::new(connection), messages, bytes: 0, spare, calls }
+    pub(super) fn new(
+        connection: &'a C,
+        service: &'a S,
+        contexts: &'a Contexts<'a>,
+        calls: ServedCalls,
+    ) -> Self {
+        let (encoder, messages, spare) = (Encoder::new(connection), Vec::new(), Vec::new());
+        Self { connection, service, encoder, messages, bytes: 0, spare, contexts, calls }
     }
 
     #[inline]
@@ -47,13 +55,27 @@ impl<'a, C: Connection<Data = Message>, S: Service> Outbox<'a, C, S> {
     /// encoding.
     #[inline]
     pub(super) fn add(&mut self, call: CallId, method: u32, progress: Progress<S::Response>) -> bool {
-        let (content, encoded) = match progress {
-            Progress::Response(response) => (Content::Response, self.encode(method, &response)),
-            Progress::Part { index, response } => (Content::Part { index }, self.encode(method, &response)),
+        let (content, trailers, encoded) = match progress {
+            Progress::Part { index, response } => {
+                let none = Metadata::new();
+                let encoded = self.encode(method, &none, &response);
+                (Content::Part { index }, none, encoded)
+            }
+            Progress::Response(response) => {
+                let trailers = self.contexts.end(call);
+                let encoded = self.encode(method, &trailers, &response);
+                (Content::Response, trailers, encoded)
+            }
             Progress::End { parts } => {
-                self.calls.answered();
-                self.push(Message::signal(call, Content::End { parts }));
-                return true;
+                let trailers = self.contexts.end(call);
+                let content = Content::End { parts };
+                if trailers.is_empty() {
+                    self.calls.answered();
+                    self.push(Message::signal(call, content));
+                    return true;
+                }
+                let encoded = self.encode_end(&trailers);
+                (content, trailers, encoded)
             }
             Progress::Failure(failure) => {
                 self.fail(call, &failure);
@@ -62,15 +84,15 @@ impl<'a, C: Connection<Data = Message>, S: Service> Outbox<'a, C, S> {
         };
         match encoded {
             Ok(body) => {
-                if matches!(content, Content::Response) {
+                if !matches!(content, Content::Part { .. }) {
                     self.calls.answered();
                 }
                 self.bytes += body.len();
-                self.push(Message { call, content, body: Some(body) });
+                self.push(Message { call, content, has_metadata: !trailers.is_empty(), body: Some(body) });
                 true
             }
             Err(failure) => {
-                self.fail(call, &failure);
+                self.fail_with(call, &failure, &trailers);
                 false
             }
         }
@@ -79,8 +101,15 @@ impl<'a, C: Connection<Data = Message>, S: Service> Outbox<'a, C, S> {
     /// Fails a call that has begun.
     #[cold]
     pub(super) fn fail(&mut self, call: CallId, failure: &Failure) {
+        let trailers = self.contexts.end(call);
+        self.fail_with(call, failure, &trailers);
+    }
+
+    #[cold]
+    fn fail_with(&mut self, call: CallId, failure: &Failure, trailers: &Metadata) {
         self.calls.failed(failure);
-        self.push(refusal(call, failure));
+        let largest = max_len(self.connection);
+        self.push(refusal(call, failure, trailers, largest));
     }
 
     /// Refuses a call that is one too many.
@@ -89,6 +118,29 @@ impl<'a, C: Connection<Data = Message>, S: Service> Outbox<'a, C, S> {
         self.calls.refused();
         let calls = u32::try_from(concurrency).unwrap_or(u32::MAX);
         self.push(Message::signal(call, Content::Full { calls }));
+    }
+
+    /// Tells the client that no further call begins.
+    #[cold]
+    pub(super) fn leaving(&mut self) {
+        // Of no call: the client has no such slot in use, or another generation of it.
+        let none = CallId { slot: 0, generation: 0 };
+        self.push(Message::signal(none, Content::Leaving));
+    }
+
+    /// Refuses a call that has come too late.
+    #[cold]
+    pub(super) fn late(&mut self, call: CallId) {
+        self.calls.refused();
+        let failure = Failure::of(FailureKind::Unavailable, "the server shuts down");
+        self.push(refusal(call, &failure, &Metadata::new(), 0));
+    }
+
+    /// Fails a call for which the server does not wait any longer.
+    #[cold]
+    pub(super) fn cut(&mut self, call: CallId) {
+        let what = "the server shuts down, and did not wait for the call";
+        self.fail(call, &Failure::of(FailureKind::Unavailable, what).after_running());
     }
 
     #[cold]
@@ -105,12 +157,19 @@ impl<'a, C: Connection<Data = Message>, S: Service> Outbox<'a, C, S> {
     }
 
     #[inline]
-    fn encode(&self, method: u32, response: &S::Response) -> Result<Buf, Failure> {
+    fn encode(&self, method: u32, trailers: &Metadata, response: &S::Response) -> Result<Buf, Failure> {
         self.encoder
-            .encode(self.connection, self.service.limit(), |into| {
+            .encode_behind(trailers, self.connection, self.service.limit(), |into| {
                 caught(method, || self.service.encode(response, into)).flatten()
             })
             .map_err(Failure::after_running)
+    }
+
+    /// Encodes the trailers of a stream.
+    #[cold]
+    fn encode_end(&self, trailers: &Metadata) -> Result<Buf, Failure> {
+        let encoded = self.encoder.encode_behind(trailers, self.connection, usize::MAX, |_| Ok(Some(0)));
+        encoded.map_err(Failure::after_running)
     }
 
     /// Takes all answers out, to be sent, with the number of bytes of their bodies.
@@ -152,7 +211,7 @@ async fn fail<C: Connection<Data = Message>>(
 ) -> Result<(), Error> {
     let failure = Failure::of_connection(error, true);
     for call in calls {
-        match connection.send(refusal(*call, &failure)).await {
+        match connection.send(refusal(*call, &failure, &Metadata::new(), 0)).await {
             Err(error) if error.ends_connection() => return Err(error),
             _ => {}
         }
@@ -160,12 +219,29 @@ async fn fail<C: Connection<Data = Message>>(
     Ok(())
 }
 
+/// Returns the message of a failure, with its trailers if they fit into a message of `largest` bytes.
 #[cold]
-fn refusal(call: CallId, failure: &Failure) -> Message {
+fn refusal(call: CallId, failure: &Failure, trailers: &Metadata, largest: usize) -> Message {
     // The longest text that fits everywhere.
     const LONGEST: usize = 512;
     let text = failure.text();
     let text = &text[..text.floor_char_boundary(LONGEST)];
     let content = Content::Failure { kind: failure.kind(), may_have_run: failure.may_have_run() };
-    Message { call, content, body: Buf::copy_of(text.as_bytes(), 64).ok() }
+    let length = trailers.length() + text.len();
+    let has_metadata = !trailers.is_empty() && length <= largest;
+    let body =
+        if has_metadata { with_trailers(text, trailers) } else { Buf::copy_of(text.as_bytes(), 64).ok() };
+    // Without a buffer there is neither text nor metadata.
+    Message { call, content, has_metadata: has_metadata && body.is_some(), body }
+}
+
+/// Returns the words of a failure behind its trailers, or nothing without a buffer.
+#[cold]
+fn with_trailers(text: &str, trailers: &Metadata) -> Option<Buf> {
+    let mut bytes = Buf::new(trailers.length() + text.len(), 64).ok()?;
+    let copied = trailers.write_before::<Infallible>(&mut bytes, |into| {
+        into.copy_from_slice(text.as_bytes());
+        Ok(Some(into.len()))
+    });
+    copied.is_ok_and(|copied| copied.is_some()).then_some(bytes)
 }

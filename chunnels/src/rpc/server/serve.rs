@@ -1,19 +1,24 @@
 //! The loop that answers the calls of one connection.
 
+use super::context::Contexts;
 use super::handlers::{Handlers, Made, Progress};
+use super::leaving::{CLOSING, Leaving};
 use super::outbox::{Outbox, send};
 use super::panics::caught;
-use super::{Reply, Request, ServedCalls, Service};
+use super::shutdown::Watched;
+use super::{Reply, Request, ServedCalls, Service, Shutdown};
 use crate::rpc::message::{CallId, Content};
 use crate::rpc::trace::{self, Trace};
 use crate::rpc::transient::TransientErrors;
-use crate::rpc::{Failure, Message};
-use bertha_core::{Base, BoxFuture, Buf, Connection, DropCounter, Error, ErrorKind, Runtime, debug_fields};
+use crate::rpc::{Failure, Message, Metadata};
+use bertha_core::{
+    Base, BoxFuture, Buf, Connection, DropCounter, Error, ErrorKind, PeerIdentity, Runtime, debug_fields,
+};
 use futures_util::future::{Either, select};
 use std::collections::VecDeque;
 use std::future::{pending, poll_fn};
 use std::pin::{Pin, pin};
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 /// The messages that are received at a time.
@@ -30,6 +35,8 @@ pub struct Serve<C, S> {
     concurrency: usize,
     of_no_call: DropCounter,
     calls: ServedCalls,
+    peer: Option<PeerIdentity>,
+    shutdown: Option<Watched>,
 }
 
 /// Answers the calls that come over a connection of [`Rpc`](crate::rpc::Rpc) with a service, until the client closes.
@@ -37,6 +44,8 @@ pub struct Serve<C, S> {
 /// The future does all the work: handlers run in it, in turn. A handler whose call is cancelled, or whose deadline has passed, is
 /// dropped, also while the client reads no answers. If the future itself is dropped, so are all handlers, and their clients learn it when
 /// the connection ends. A handler that panics fails its own call, with [`Failed`](crate::rpc::FailureKind::Failed), and the panic is logged.
+///
+/// A [`Shutdown`] lets a server end without a call that fails in doubt.
 ///
 /// Answers are sent in bursts of at most 256, which end once they have 256 KiB, so a client that does not read costs the server one burst, the
 /// next one, and its handlers.
@@ -49,7 +58,7 @@ where
     S: Service,
 {
     let (of_no_call, calls) = Default::default();
-    Serve { connection, service, concurrency: CONCURRENCY, of_no_call, calls }
+    Serve { connection, service, concurrency: CONCURRENCY, of_no_call, calls, peer: None, shutdown: None }
 }
 
 impl<C, S> Serve<C, S> {
@@ -70,6 +79,17 @@ impl<C, S> Serve<C, S> {
     pub fn counted_by(self, calls: &ServedCalls) -> Self {
         Self { calls: calls.clone(), ..self }
     }
+
+    /// Shuts the connection down once `shutdown` begins, with which other connections may shut down as well.
+    pub fn until(self, shutdown: &Shutdown) -> Self {
+        Self { shutdown: Some(shutdown.watched()), ..self }
+    }
+
+    /// Sets the identity that handlers find in their [`Context`](super::Context). Otherwise handlers find the identity
+    /// that the connection [tells](Connection::peer_identity), as negotiated connections do.
+    pub fn peer(self, peer: PeerIdentity) -> Self {
+        Self { peer: Some(peer), ..self }
+    }
 }
 
 impl<C, S> IntoFuture for Serve<C, S>
@@ -82,8 +102,7 @@ where
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let Self { connection, service, concurrency, of_no_call, calls } = self;
-            match answer(&connection, &service, concurrency, &of_no_call, &calls).await {
+            match answer(self).await {
                 Err(error) if error.kind() == ErrorKind::Closed => Ok(()),
                 ended => ended,
             }
@@ -98,31 +117,45 @@ enum Event {
     Received(Result<usize, Error>),
     Woken,
     Expired,
+    /// The server shuts down, with this grace.
+    Stopping(Duration),
 }
 
-async fn answer<C, S>(
-    connection: &C,
-    service: &S,
-    concurrency: usize,
-    of_no_call: &DropCounter,
-    calls: &ServedCalls,
-) -> Result<(), Error>
+/// The wait for a shutdown, which keeps its handle waiting until it is dropped.
+type Stop = BoxFuture<'static, (Duration, Watched)>;
+
+/// Returns the grace once a shutdown begins.
+fn poll_stop(stop: &mut Option<Stop>, watched: &mut Option<Watched>, cx: &mut Context<'_>) -> Poll<Event> {
+    let Some(waiting) = stop else { return Poll::Pending };
+    let (grace, handle) = ready!(waiting.as_mut().poll(cx));
+    (*stop, *watched) = (None, Some(handle));
+    Poll::Ready(Event::Stopping(grace))
+}
+
+async fn answer<C, S>(serve: Serve<C, S>) -> Result<(), Error>
 where
     C: Connection<Data = Message>,
     S: Service,
 {
-    let begin = |request: Request, trace| trace::handling(request.method(), trace, service.call(request));
+    let Serve { connection, service, concurrency, of_no_call, calls, peer, shutdown } = serve;
+    let stop = shutdown.map(|mut watched| -> Stop { Box::pin(async { (watched.begun().await, watched) }) });
+    let contexts = Contexts::new(&connection, peer);
+    let begin = |method, request, trace| trace::handling(method, trace, service.call(request));
     let answering = Answering {
-        connection,
+        connection: &connection,
         begin,
         handlers: Handlers::new(concurrency, calls.clone()),
-        outbox: Outbox::new(connection, service, calls.clone()),
+        outbox: Outbox::new(&connection, &service, &contexts, calls.clone()),
+        contexts: &contexts,
         concurrency,
-        of_no_call,
-        served: calls,
+        of_no_call: &of_no_call,
+        served: &calls,
         ready: VecDeque::new(),
         calls: Vec::new(),
         timer: None,
+        leaving: Leaving::No,
+        stop,
+        watched: None,
     };
     answering.run().await
 }
@@ -134,6 +167,7 @@ struct Answering<'a, C, S: Service, B, F> {
     begin: B,
     handlers: Handlers<'a, F, S::Response>,
     outbox: Outbox<'a, C, S>,
+    contexts: &'a Contexts<'a>,
     concurrency: usize,
     of_no_call: &'a DropCounter,
     served: &'a ServedCalls,
@@ -142,6 +176,10 @@ struct Answering<'a, C, S: Service, B, F> {
     /// The calls of a burst that is sent, for the failure to send it.
     calls: Vec<CallId>,
     timer: Option<Timer>,
+    leaving: Leaving,
+    stop: Option<Stop>,
+    /// The handle of a shutdown that has begun.
+    watched: Option<Watched>,
 }
 
 /// The time of a deadline, and the wait for it.
@@ -151,10 +189,27 @@ impl<'a, C, S, B, F> Answering<'a, C, S, B, F>
 where
     C: Connection<Data = Message>,
     S: Service,
-    B: Fn(Request, Option<Trace>) -> F,
+    B: Fn(u32, Request<'a>, Option<Trace>) -> F,
     F: Future<Output = Result<Reply<'a, S::Response>, Failure>>,
 {
     async fn run(mut self) -> Result<(), Error> {
+        match self.answer_all().await {
+            // The client goes, since the server does.
+            Err(_) if self.leaving.has_begun() => Ok(()),
+            Ok(()) => {
+                let runtime = self.connection.base().runtime();
+                let (closing, late) =
+                    (pin!(self.connection.close()), pin!(runtime.sleep_until(runtime.now() + CLOSING)));
+                // A client that does not read is reset.
+                let _ = select(closing, late).await;
+                Ok(())
+            }
+            ended => ended,
+        }
+    }
+
+    /// Answers until the connection ends with an error, or is to be closed.
+    async fn answer_all(&mut self) -> Result<(), Error> {
         let mut errors = TransientErrors::default();
         let mut arrived = Vec::with_capacity(BURST);
         loop {
@@ -163,8 +218,16 @@ where
                 Event::Received(Err(error)) => errors.tolerate(self.connection, error).await?,
                 Event::Woken => {}
                 Event::Expired => self.timer = None,
+                Event::Stopping(grace) => self.leave(grace),
             }
-            // Also while messages come without a pause.
+            // Also while messages come without a pause, and before the first call of a late connection.
+            if self.stop.is_some() {
+                let Self { stop, watched, .. } = self;
+                let stopping = poll_fn(|cx| Poll::Ready(poll_stop(stop, watched, cx))).await;
+                if let Poll::Ready(Event::Stopping(grace)) = stopping {
+                    self.leave(grace);
+                }
+            }
             self.expire();
             for message in arrived.drain(..) {
                 let Some(slot) = self.take_in(message) else { continue };
@@ -183,23 +246,35 @@ where
             if !self.outbox.is_empty() {
                 self.flush(&mut arrived).await?;
             }
+            if self.leaving.is_over(!self.outbox.is_empty() || !arrived.is_empty()) {
+                return Ok(());
+            }
         }
+    }
+
+    /// Begins to shut down.
+    #[cold]
+    fn leave(&mut self, grace: Duration) {
+        self.leaving.begin(self.connection.base().runtime().now(), grace);
+        self.outbox.leaving();
     }
 
     /// Waits for the next event, if there is nothing to do.
     async fn wait(&mut self, arrived: &mut Vec<Message>) -> Event {
         self.arm();
-        let Self { handlers, outbox, ready, timer, .. } = self;
+        let Self { handlers, outbox, ready, timer, stop, watched, .. } = self;
         let received = pin!(self.connection.recv_batch(arrived, BURST));
         let others = poll_fn(|cx| {
             // Answers are there already if calls were refused while others were sent.
             if !outbox.is_empty() || !ready.is_empty() || handlers.poll_woken(cx, ready).is_ready() {
                 return Poll::Ready(Event::Woken);
             }
-            match timer {
-                Some((_, sleep)) => sleep.as_mut().poll(cx).map(|()| Event::Expired),
-                None => Poll::Pending,
+            if let Some((_, sleep)) = timer
+                && sleep.as_mut().poll(cx).is_ready()
+            {
+                return Poll::Ready(Event::Expired);
             }
+            poll_stop(stop, watched, cx)
         });
         match select(received, others).await {
             Either::Left((received, _)) => Event::Received(received),
@@ -241,7 +316,9 @@ where
                 let waiting = pin!(async {
                     // Polled only if the connection below did not take the answers at once.
                     held.get_or_insert_with(|| self.served.held(burst.0, burst.1));
-                    next_event(self.connection, &mut self.timer, listens, arrived).await
+                    let Self { connection, timer, stop, watched, .. } = self;
+                    let stopping = |cx: &mut Context<'_>| poll_stop(stop, watched, cx);
+                    next_event(*connection, timer, stopping, listens, arrived).await
                 });
                 match select(sending.as_mut(), waiting).await {
                     Either::Left((sent, _)) => return sent,
@@ -252,9 +329,14 @@ where
                 // The error comes again when nothing is to be sent.
                 Event::Received(Err(_)) => is_listening = false,
                 Event::Expired => self.timer = None,
+                Event::Stopping(grace) => self.leave(grace),
                 Event::Received(Ok(_)) | Event::Woken => {}
             }
             self.expire();
+            if self.leaving == Leaving::Over {
+                // The client does not read.
+                return Ok(());
+            }
             self.keep(arrived);
         }
     }
@@ -269,10 +351,14 @@ where
 
     /// Handles a message of the client. Returns the slot whose future can go on.
     fn take_in(&mut self, message: Message) -> Option<usize> {
-        let Message { call, content, body } = message;
+        let Message { call, content, has_metadata, body } = message;
         match (content, body) {
             (Content::Call { .. }, _) if self.handlers.is_void(call) => {
                 self.unexpected();
+                None
+            }
+            (Content::Call { .. }, _) if self.leaving.has_begun() => {
+                self.outbox.late(call);
                 None
             }
             (Content::Call { .. }, _) if self.handlers.is_full() => {
@@ -284,8 +370,17 @@ where
                 let within = Duration::from_millis(milliseconds.into());
                 let now = || self.connection.base().runtime().now();
                 let deadline = if milliseconds == 0 { None } else { now().checked_add(within) };
-                let request = Request::new(method, body, deadline);
-                match caught(method, || (self.begin)(request, trace)) {
+                let taken = if has_metadata { Metadata::take(&mut body) } else { Ok(Metadata::new()) };
+                let metadata = match taken {
+                    Ok(metadata) => metadata,
+                    Err(error) => {
+                        self.served.begun();
+                        self.outbox.fail(call, &Failure::of_metadata(&error));
+                        return None;
+                    }
+                };
+                let request = Request { call, method, body, deadline, metadata, contexts: self.contexts };
+                match caught(method, || (self.begin)(method, request, trace)) {
                     Ok(answering) => Some(self.handlers.start(call, method, deadline, answering)),
                     Err(failure) => {
                         self.served.begun();
@@ -296,6 +391,7 @@ where
             }
             (Content::Cancel, _) => {
                 self.handlers.cancel(call);
+                self.contexts.end(call);
                 None
             }
             (Content::Credit { parts }, _) => self.handlers.credit(call, parts),
@@ -329,7 +425,8 @@ where
 
     /// Sets the timer to the first deadline, unless it is due earlier already.
     fn arm(&mut self) {
-        if let Some(earliest) = self.handlers.earliest()
+        let next = [self.handlers.earliest(), self.leaving.next()].into_iter().flatten().min();
+        if let Some(earliest) = next
             && self.timer.as_ref().is_none_or(|(due, _)| earliest < *due)
         {
             let sleep = self.connection.base().runtime().sleep_until(earliest);
@@ -339,6 +436,12 @@ where
 
     /// Drops the handlers whose deadline has come.
     fn expire(&mut self) {
+        if self.leaving.has_begun() && self.leaving.advance(self.connection.base().runtime().now()) {
+            for call in self.handlers.end_all() {
+                self.outbox.cut(call);
+            }
+            self.ready.clear();
+        }
         let Some(earliest) = self.handlers.earliest() else { return };
         let now = self.connection.base().runtime().now();
         if now >= earliest {
@@ -349,22 +452,27 @@ where
     }
 }
 
-/// Waits for messages of the client if `listens`, and for the timer.
+/// Waits for messages of the client if `listens`, for the timer, and for `stopping`.
 async fn next_event<C: Connection<Data = Message>>(
     connection: &C,
     timer: &mut Option<Timer>,
+    mut stopping: impl FnMut(&mut Context<'_>) -> Poll<Event>,
     listens: bool,
     arrived: &mut Vec<Message>,
 ) -> Event {
     let received =
         pin!(async { if listens { connection.recv_batch(arrived, BURST).await } else { pending().await } });
-    let expired = poll_fn(|cx| match timer {
-        Some((_, sleep)) => sleep.as_mut().poll(cx),
-        None => Poll::Pending,
+    let others = poll_fn(|cx| {
+        if let Some((_, sleep)) = timer
+            && sleep.as_mut().poll(cx).is_ready()
+        {
+            return Poll::Ready(Event::Expired);
+        }
+        stopping(cx)
     });
-    match select(received, expired).await {
+    match select(received, others).await {
         Either::Left((received, _)) => Event::Received(received),
-        Either::Right(((), _)) => Event::Expired,
+        Either::Right((event, _)) => event,
     }
 }
 

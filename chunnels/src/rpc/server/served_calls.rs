@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub struct ServedCalls(Arc<Counters>);
 
 /// Number of kinds of failures.
-const KINDS: usize = 7;
+const KINDS: usize = 9;
 
 #[derive(Debug, Default)]
 struct Counters {

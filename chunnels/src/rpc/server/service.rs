@@ -1,7 +1,9 @@
 //! The answers of a server to calls.
 
+use super::context::{Context, Contexts};
 use crate::rpc::encode::decode;
-use crate::rpc::{Failure, FailureKind, Method};
+use crate::rpc::message::CallId;
+use crate::rpc::{Failure, FailureKind, Metadata, Method};
 use crate::serialize::Codec;
 use bertha_core::Buf;
 use futures_util::stream::{BoxStream, Stream, StreamExt};
@@ -10,16 +12,25 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// A call that has arrived.
-#[derive(Debug)]
-pub struct Request {
-    method: u32,
-    body: Buf,
-    deadline: Option<Instant>,
+pub struct Request<'a> {
+    pub(super) call: CallId,
+    pub(super) method: u32,
+    pub(super) body: Buf,
+    pub(super) deadline: Option<Instant>,
+    pub(super) metadata: Metadata,
+    pub(super) contexts: &'a Contexts<'a>,
 }
 
-impl Request {
-    pub(super) fn new(method: u32, body: Buf, deadline: Option<Instant>) -> Self {
-        Self { method, body, deadline }
+impl Request<'_> {
+    /// Returns the circumstances of the call: the identity of the caller, the metadata, and a place for metadata that goes
+    /// back. The first call allocates.
+    pub fn context(&self) -> Context {
+        self.contexts.of(self.call, self.deadline, &self.metadata)
+    }
+
+    /// Returns the metadata that the caller has sent.
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
     }
 
     /// Returns the number of the method, [`Method::id`].
@@ -63,6 +74,17 @@ impl Request {
     }
 }
 
+impl fmt::Debug for Request<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { method, deadline, metadata, .. } = self;
+        f.debug_struct("Request")
+            .field("method", method)
+            .field("deadline", deadline)
+            .field("metadata", metadata)
+            .finish_non_exhaustive()
+    }
+}
+
 /// The reply of a service: one response, or a stream of them.
 pub enum Reply<'a, R> {
     /// The response.
@@ -75,6 +97,14 @@ impl<'a, R: 'a> Reply<'a, R> {
     /// Returns a response for each item of a stream.
     pub fn each<T: 'a>(items: impl Stream<Item = T> + Send + 'a, response: fn(T) -> R) -> Self {
         Self::Several(Box::pin(items.map(move |item| Ok(response(item)))))
+    }
+
+    /// Returns a response for each item of a stream, up to the first failure.
+    pub fn each_until<T: 'a>(
+        items: impl Stream<Item = Result<T, Failure>> + Send + 'a,
+        response: fn(T) -> R,
+    ) -> Self {
+        Self::Several(Box::pin(items.map(move |item| item.map(response))))
     }
 }
 
@@ -105,7 +135,7 @@ pub trait Service: Send + Sync + 'static {
     /// Whatever the client is to learn.
     fn call(
         &self,
-        request: Request,
+        request: Request<'_>,
     ) -> impl Future<Output = Result<Reply<'_, Self::Response>, Failure>> + Send;
 
     /// Writes a response at the start of `into`, and returns how many bytes it takes; `None` if `into` is too small.
@@ -125,7 +155,7 @@ impl<S: Service> Service for Arc<S> {
 
     fn call(
         &self,
-        request: Request,
+        request: Request<'_>,
     ) -> impl Future<Output = Result<Reply<'_, Self::Response>, Failure>> + Send {
         (**self).call(request)
     }

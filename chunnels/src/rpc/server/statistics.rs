@@ -23,7 +23,8 @@ pub struct ServeStatistics {
     pub answered: u64,
     /// Calls that have failed, by the kind of the failure. Kinds that never occurred are missing.
     pub failed: Vec<(FailureKind, u64)>,
-    /// Calls that were refused, since as many calls of their client were under way as may be.
+    /// Calls that were refused, since as many calls of their client were under way as may be, or since the server shuts
+    /// down.
     pub refused: u64,
     /// Calls that their client gave up.
     pub cancelled: u64,
@@ -62,5 +63,7 @@ fn failed_as(kind: FailureKind) -> &'static str {
         FailureKind::TooLarge => "failed_too_large",
         FailureKind::Failed => "failed_by_service",
         FailureKind::Disconnected => "failed_disconnected",
+        FailureKind::Denied => "failed_denied",
+        FailureKind::Unavailable => "failed_unavailable",
     }
 }

@@ -6,7 +6,8 @@ use super::{Reply, Request, Service, serve};
 use crate::Rpc;
 use crate::rpc::message::{CallId, Content};
 use crate::rpc::{
-    Caller, Client, Encode, Failure, FailureKind, Message, Method, Multiplexer, ResponseParts, RpcConnection,
+    Caller, Client, Encode, Failure, FailureKind, Message, Metadata, Method, Multiplexer, ResponseParts,
+    RpcConnection,
 };
 use bertha_core::{Buf, Connection, Runtime, Wrap};
 use bertha_datapath_sim::{PairConnection, Sim, SimRuntime, pair, pair_of};
@@ -77,7 +78,7 @@ const UNLUCKY: usize = 13;
 impl Service for Lengths {
     type Response = Vec<u8>;
 
-    fn call(&self, request: Request) -> impl Future<Output = Result<Reply<'_, Vec<u8>>, Failure>> + Send {
+    fn call(&self, request: Request<'_>) -> impl Future<Output = Result<Reply<'_, Vec<u8>>, Failure>> + Send {
         assert!(!request.is(PANICS[0]), "at once");
         async move {
             let running = Running(self.running.clone());
@@ -128,7 +129,7 @@ impl Service for Lengths {
 fn call(slot: u32, method: Method, length: u32, milliseconds: u32) -> Message {
     let content = Content::Call { method: method.id(), milliseconds, is_traced: false };
     let body = Buf::copy_of(&length.to_le_bytes(), 64).unwrap();
-    Message { call: CallId { slot, generation: 0 }, content, body: Some(body) }
+    Message { call: CallId { slot, generation: 0 }, content, has_metadata: false, body: Some(body) }
 }
 
 fn signal(slot: u32, content: Content) -> Message {
@@ -176,7 +177,10 @@ async fn ask(
     length: u32,
     deadline: Option<Duration>,
 ) -> Result<Buf, Failure> {
-    caller.ask(method, deadline, &length.to_le_bytes()[..]).await
+    caller
+        .ask(method, deadline, &Metadata::new(), &length.to_le_bytes()[..])
+        .await
+        .map(|answer| answer.response)
 }
 
 #[test]
@@ -273,7 +277,8 @@ fn a_panic_fails_its_own_call_alone() {
             for method in &PANICS[..4] {
                 let failure = match *method {
                     in_stream if in_stream == PANICS[2] => {
-                        let mut parts = client.open(in_stream, None, &[][..]).await.unwrap();
+                        let mut parts =
+                            client.open(in_stream, None, &Metadata::new(), &[][..]).await.unwrap();
                         let mut next = async || poll_fn(|cx| parts.poll_part(cx)).await;
                         assert_eq!(next().await.unwrap().unwrap().len(), 1);
                         assert_eq!(next().await.unwrap().unwrap().len(), 1);
@@ -305,7 +310,8 @@ fn a_call_may_have_run_whose_response_is_too_large() {
         let failure = ask(client.caller(), LENGTH, 100_000, None).await.unwrap_err();
         assert_eq!((failure.kind(), failure.may_have_run()), (FailureKind::TooLarge, true));
         let request = vec![0; 100_000];
-        let failure = client.caller().ask(LENGTH, None, request.as_slice()).await.unwrap_err();
+        let failure =
+            client.caller().ask(LENGTH, None, &Metadata::new(), request.as_slice()).await.unwrap_err();
         assert_eq!((failure.kind(), failure.may_have_run()), (FailureKind::TooLarge, false));
     });
 }

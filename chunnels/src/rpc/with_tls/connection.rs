@@ -5,7 +5,7 @@ use crate::rpc::decoding::Decoding;
 use crate::rpc::trace;
 use crate::rpc::wire::{Header, LONGEST};
 use crate::tls::{Parts, TlsConnection};
-use bertha_core::{Base, Connection, DropCounter, Error, Octets, debug_fields};
+use bertha_core::{Base, Connection, DropCounter, Error, Octets, PeerIdentity, debug_fields};
 
 /// The connection of [`RpcWithTls`](super::RpcWithTls), for [`Client`](crate::rpc::Client) or [`serve`](crate::rpc::serve()).
 ///
@@ -37,7 +37,7 @@ struct Headed {
 impl From<Message> for Headed {
     #[inline]
     fn from(message: Message) -> Self {
-        Self { header: Header::new(message.call, message.content), message }
+        Self { header: Header::new(message.call, message.content, message.has_metadata), message }
     }
 }
 
@@ -90,6 +90,10 @@ impl<Inner: Connection<Data: Octets>> Connection for RpcWithTlsConnection<Inner>
         limit: usize,
     ) -> impl Future<Output = Result<usize, Error>> + Send {
         self.decoding.recv_batch(&self.tls, into, limit)
+    }
+
+    fn peer_identity(&self) -> Option<PeerIdentity> {
+        self.tls.peer_identity()
     }
 
     fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {

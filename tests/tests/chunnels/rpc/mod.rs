@@ -1,6 +1,8 @@
 //! Calls over whole stacks: over faulty networks, with callers that give up and servers that are slow.
 
 mod codecs;
+mod contexts;
 mod faults;
 mod outcomes;
 mod service;
+mod shutdown;

@@ -63,7 +63,7 @@ impl Numbers {
 impl Service for Numbers {
     type Response = u64;
 
-    async fn call(&self, request: Request) -> Result<Reply<'_, u64>, Failure> {
+    async fn call(&self, request: Request<'_>) -> Result<Reply<'_, u64>, Failure> {
         let _running = Running::new(&self.running);
         let number: u64 = request.decode(&CODEC)?;
         *self.asked.lock().unwrap().entry(number).or_default() += 1;

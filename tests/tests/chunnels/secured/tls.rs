@@ -131,6 +131,7 @@ fn each_end_knows_whom_the_other_has_proved_to_be() {
             let (here, there) = hosts.connect(client.clone(), server.clone()).await;
             conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
             assert_eq!((here.explain().peer(), there.explain().peer()), (known(&store), known(&shopper)));
+            assert_eq!((here.peer_identity(), there.peer_identity()), (known(&store), known(&shopper)));
         }
     });
 }

@@ -267,6 +267,10 @@ fn calls() -> Vec<(&'static str, Vec<u8>)> {
     let (next, count) = (call(0, NEXT, 0, &bytes(41)), call(1, COUNT, 0, &bytes(200)));
     let long = call(2, COUNT, 0, &bytes(1_000_000));
     let traced = [&[8], &next[1..16], &[3; 25], &bytes(41)[..]].concat();
+    let with_metadata = |message: &[u8], head: usize| {
+        let (first, rest) = (message[0] | 0x40, &message[1..]);
+        [&[first], &rest[..head - 1], &[6, 0, 1, b'k', 2, 0, b'v', b'w'], &rest[head - 1..]].concat()
+    };
     let credit = |slot, parts| numbered(5, slot, parts, &[]);
     let response = |slot, generation, body: &[u8]| [&name(2, slot, generation)[..], body].concat();
     let part = |index, number: u64| numbered(3, 2, index, &bytes(number));
@@ -275,6 +279,18 @@ fn calls() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("calls", framed(&[&next, &count, &credit(1, 128), &call(3, NEXT, 1, &bytes(7)), &name(6, 1, 0)])),
         ("traced", framed(&[&traced, &traced[..20]])),
+        (
+            "metadata",
+            framed(&[
+                &with_metadata(&next, 16),
+                &with_metadata(&traced, 16 + 25),
+                &with_metadata(&call(2, COUNT, 0, &bytes(2)), 16),
+                &with_metadata(&response(0, 1, &bytes(42)), 8),
+                &with_metadata(&end(0), 12),
+                &with_metadata(&failure(7, b"denied"), 9),
+            ]),
+        ),
+        ("wrong-metadata", framed(&[&with_metadata(&next, 17), &with_metadata(&part(0, 0), 12)])),
         ("twice", framed(&[&count, &count, &next, &next])),
         ("much-credit", framed(&[&long, &credit(2, u32::MAX), &credit(2, 0), &credit(9, 128)])),
         ("cancelled-before", framed(&[&name(6, 0, 0), &next, &name(6, 9, 9)])),
@@ -285,6 +301,7 @@ fn calls() -> Vec<(&'static str, Vec<u8>)> {
         ),
         ("stream", framed(&[&part(1, 1), &part(0, 0), &end(2)])),
         ("wrong-stream", framed(&[&part(64, 1), &part(0, 0), &part(0, 0), &end(1), &end(u32::MAX)])),
+        ("leaving", framed(&[&name(10, 0, 0), &response(0, 1, &bytes(42)), &failure(8, b"late"), &end(0)])),
         ("failures", framed(&[&failure(1, b"busy"), &failure(250, b""), &failure(0, &[0xff])])),
         ("cut", framed(&[&next[..15], &part(0, 0)[..11], &name(7, 1, 0), &name(2, 1, 0)[..7], &[]])),
     ]

@@ -1,6 +1,6 @@
 //! A trait of every kind of method becomes a client and a server.
 
-use bertha::rpc::{Caller, Failure, Responses, Service};
+use bertha::rpc::{self, Caller, Context, Failure, Responses, Service};
 use futures_util::Stream;
 use futures_util::stream::iter;
 
@@ -13,6 +13,10 @@ pub trait Store {
     async fn put(&self, key: String, value: Vec<u8>) -> Result<u64, String>;
     /// Many responses.
     fn keys(&self, prefix: String) -> impl Stream<Item = String>;
+    /// The circumstances of the call, between arguments with names of the macro's own variables.
+    async fn erase(&self, request: String, context: &Context, item: u8) -> Result<u64, rpc::Failure>;
+    /// Responses that borrow from the circumstances of the call.
+    fn entries(&self, context: &rpc::Context) -> impl Stream<Item = Result<String, rpc::Failure>>;
 }
 
 struct Empty;
@@ -27,6 +31,15 @@ impl Store for Empty {
     fn keys(&self, prefix: String) -> impl Stream<Item = String> {
         iter([prefix])
     }
+
+    async fn erase(&self, _: String, context: &Context, _: u8) -> Result<u64, rpc::Failure> {
+        context.add_trailer("erased", "1")?;
+        Ok(1)
+    }
+
+    fn entries(&self, context: &Context) -> impl Stream<Item = Result<String, rpc::Failure>> {
+        iter(context.metadata().iter().map(|(key, _)| Ok(key.to_owned())))
+    }
 }
 
 #[allow(dead_code)]
@@ -34,7 +47,10 @@ async fn calls<C: Caller>(store: StoreClient<C>) -> Result<(), Failure> {
     store.flush().await?;
     let put: Result<u64, String> = store.put("key".into(), vec![1]).await?;
     let mut keys: Responses<C::Parts, _, String> = store.keys("k".into()).await?;
-    let _ = (put, keys.next().await);
+    let store = store.metadata("token", "secret");
+    let erased: u64 = store.erase("key".into(), 1).await?;
+    let mut entries: Responses<C::Parts, _, String> = store.entries().await?;
+    let _ = (put, keys.next().await, erased, entries.next().await);
     Ok(())
 }
 

@@ -9,12 +9,14 @@ fn bytes(number: u8) -> Buf {
 }
 
 fn response(call: CallId, number: u8) -> Message {
-    Message { call, content: Content::Response, body: Some(bytes(number)) }
+    Message { call, content: Content::Response, has_metadata: false, body: Some(bytes(number)) }
 }
 
 fn answer(calls: &mut Calls, id: CallId) -> Option<Result<u8, FailureKind>> {
     match calls.poll_answer(id, Waker::noop()) {
-        Poll::Ready(answer) => Some(answer.map(|body| body[0]).map_err(|failure| failure.kind())),
+        Poll::Ready(answer) => {
+            Some(answer.map(|answer| answer.response[0]).map_err(|failure| failure.kind()))
+        }
         Poll::Pending => None,
     }
 }
@@ -83,7 +85,7 @@ fn the_server_learns_at_least_how_long_the_client_waits() {
         (Some(Duration::from_micros(1_001)), 2),
         (Some(Duration::from_secs(1 << 40)), u32::MAX),
     ] {
-        let message = Calls::message(id, METHOD, within, bytes(0), false);
+        let message = Calls::message(id, METHOD, within, bytes(0), false, false);
         assert_eq!(
             message.content,
             Content::Call { method: METHOD.id(), milliseconds: expected, is_traced: false }
@@ -115,7 +117,8 @@ fn one_response_where_several_are_expected_is_malformed_and_so_is_the_reverse() 
     calls.on_message(Message { content: Content::Part { index: 0 }, ..response(one, 1) }, &mut Vec::new());
     calls.on_message(response(several, 1), &mut Vec::new());
     assert_eq!(answer(&mut calls, one), Some(Err(FailureKind::Malformed)));
-    let Poll::Ready(Some(Err(failure))) = calls.poll_part(several, Waker::noop()) else {
+    let Poll::Ready(Some(Err(failure))) = calls.poll_part(several, Waker::noop(), &mut Metadata::new())
+    else {
         panic!("it has failed")
     };
     assert_eq!(failure.kind(), FailureKind::Malformed);
@@ -128,7 +131,7 @@ fn calls_that_are_begun_and_given_up_while_nothing_is_sent_are_bounded() {
     let mut calls = Calls::new(4);
     for _ in 0..100 {
         if let Ok(id) = calls.begin(Responses::One, None) {
-            calls.enqueue(Calls::message(id, METHOD, None, bytes(0), false));
+            calls.enqueue(Calls::message(id, METHOD, None, bytes(0), false, false));
             calls.cancel(id);
         }
     }
@@ -184,7 +187,7 @@ fn poll(calls: &mut Calls, call: &mut Seen) {
         call.is_over = calls.poll_answer(call.id, Waker::noop()).is_ready();
         return;
     }
-    match calls.poll_part(call.id, Waker::noop()) {
+    match calls.poll_part(call.id, Waker::noop(), &mut Metadata::new()) {
         Poll::Ready(Some(Ok(part))) => {
             assert_eq!(u32::from(part[0]), call.parts, "parts are in order, each once");
             call.parts += 1;
@@ -233,7 +236,7 @@ proptest! {
                         Step::End(_, parts) => (Content::End { parts }, 0),
                         _ => unreachable!("the others send nothing"),
                     };
-                    calls.on_message(Message { call, content, body: Some(bytes(body)) }, &mut woken);
+                    calls.on_message(Message { call, content, has_metadata: false, body: Some(bytes(body)) }, &mut woken);
                 }
             }
             let live = seen.iter().filter(|call| !call.is_over).count();
@@ -300,7 +303,7 @@ fn a_failure_that_the_server_reports_says_whether_the_call_may_have_run() {
         let call = begin(&mut calls);
         let content = Content::Failure { kind: FailureKind::Malformed, may_have_run };
         calls.on_message(
-            Message { call, content, body: Some(Buf::copy_of(b"why", 0).unwrap()) },
+            Message { call, content, has_metadata: false, body: Some(Buf::copy_of(b"why", 0).unwrap()) },
             &mut Vec::new(),
         );
         let Poll::Ready(Err(failure)) = calls.poll_answer(call, Waker::noop()) else { panic!("no failure") };
