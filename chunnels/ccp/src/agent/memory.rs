@@ -14,10 +14,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// The longest time of a call to receive, after which portus looks if it has to stop.
 const TICK: Duration = Duration::from_millis(200);
+
+/// The pause after a datapath for which there was no descriptor.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Maximum number of datapaths. Each takes a mebibyte of memory, which it touches bit by bit.
 const MAX_DATAPATHS: usize = 1_024;
@@ -163,6 +166,12 @@ async fn accept(listener: ShmListener, shared: Arc<Shared>) {
     loop {
         let connection = match listener.accept().await {
             Ok(connection) => connection,
+            // A descriptor may be free later.
+            Err(error) if error.kind() == ErrorKind::Exhausted => {
+                tracing::warn!(%error, "CCP: no datapath can connect for the moment");
+                sleep(PAUSE).await;
+                continue;
+            }
             Err(error) => {
                 tracing::error!(%error, "CCP: no datapath can connect any more");
                 return;
