@@ -33,7 +33,8 @@ impl Flows {
         watched.gauge("bertha_agent_flows", "Flows that datapaths have announced.", count(|_| true))?;
         let help = "Flows that run a program of the agent, which has reported.";
         watched.gauge("bertha_agent_flows_controlled", help, count(FlowStatus::is_controlled))?;
-        let counters: [(_, _, fn(AgentTotals) -> u64); 5] = [
+        type Read = fn(AgentTotals) -> u64;
+        let counters: [(&str, &str, Read); 5] = [
             ("flows_created_total", "Flows that began.", |totals| totals.created),
             ("flows_ended_total", "Flows that ended.", |totals| totals.ended),
             ("datapaths_vanished_total", "Datapaths that did not end their flows.", |totals| totals.vanished),
