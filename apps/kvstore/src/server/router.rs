@@ -86,7 +86,9 @@ pub(super) fn start(
                 }
                 (Sharding::Either, Some(Local { queues, kernel: Some(shards) })) => {
                     let strays = shards.strays(map.clone());
-                    let routing = select!(kernel.serve(shards), client, server.local(queues)?);
+                    // The kernel leads with few requests in flight. With many, the client leads: its
+                    // datagrams reach a shard joined, which the kernel does over the loopback interface alone.
+                    let routing = select!(client, kernel.serve(shards), server.local(queues)?);
                     router.serve(make_stack!(routing, $($lower),+), strays)
                 }
             }
