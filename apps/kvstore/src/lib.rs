@@ -12,7 +12,7 @@
 //!
 //! # Stacks
 //!
-//! A client connects to the router with `KernelShard`, `ClientShard` or `ServerShard`, or a `select!` of them,
+//! A client connects to the router with `ClientShard`, `KernelShard` or `ServerShard`, or a `select!` of them,
 //! over [`shard_map`]; a shard is a separate store to a client that connects to it without these Chunnels. Below
 //! are [`Messages`], and `Checksum` or `Tls`: a damaged message is lost, and never becomes a wrong value.
 //!

@@ -15,7 +15,8 @@ pub enum Sharding {
     Server,
     /// The server's kernel, which hands each request to its shard's socket. It takes root or CAP_BPF.
     Kernel,
-    /// Any of these: the two ends agree when they connect, preferably on the kernel, then on the client.
+    /// Any of these: the two ends agree when they connect, preferably on the client, then on the
+    /// kernel.
     #[default]
     Either,
 }

@@ -7,7 +7,7 @@
 )]
 
 use bertha::ErrorKind;
-use bertha::chunnels::{Checksum, ClientShard, KernelShard, ServerShard};
+use bertha::chunnels::{Checksum, KernelShard, ServerShard};
 use bertha::prelude::*;
 use bertha_kvstore::{Body, Message, Messages, Options, Server, Sharding, Shards};
 use std::time::Duration;
@@ -59,7 +59,7 @@ async fn the_kernel_hands_requests_to_the_shards_and_all_clients_see_the_same_re
         let Some(server) = start(sharding) else { return };
         let map = || server.map().clone();
         let lower = || make_stack!(Messages::new(), Checksum::new());
-        let routing = select!(ClientShard::new(map()), KernelShard::new(map()));
+        let routing = select!(ServerShard::new(map()), KernelShard::new(map()));
         let store = make_stack!(routing, lower()).connect(bertha::datapath(), server.addr()).await.unwrap();
         let agreement = store.explain().to_string();
         assert!(agreement.starts_with("KernelShard / Serialize[postcard] / Checksum"), "{agreement}");

@@ -12,15 +12,21 @@ use crate::{Error, ErrorKind};
 use bertha::Settings;
 use bertha::kernel::Udp;
 use bertha::prelude::*;
-use bertha_chunnels::{Bincode, Checksum, ClientShard, LocalShards, Serialize, ServerShard};
-use bertha_core::Addr;
+use bertha_chunnels::shard::RoutedBy;
+use bertha_chunnels::{
+    Bincode, Checksum, ClientShard, KernelShard, LocalShards, Serialize, ServerShard, ShardMap,
+};
+use bertha_core::{Addr, Bottom, Describe, Stack};
 use bertha_kvstore::server::{Listening, Router, Shard, Stopper};
-use bertha_kvstore::{Capacity, Message, Messages, Options, Server, Shards, shard_map};
+use bertha_kvstore::{Capacity, Message, Messages, Options, Server, Sharding, Shards, shard_map};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Instant;
 use tokio::task::{LocalSet, spawn_local};
 
 const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// The Chunnels below the routing.
+type Lower = Stack<Messages, Stack<Checksum, Bottom>>;
 
 /// Number of requests that may wait between the router and a shard.
 const QUEUE: usize = 1024;
@@ -32,19 +38,49 @@ const QUEUE: usize = 1024;
 /// [`ErrorKind::Core`] with fewer than two usable cores, [`ErrorKind::Bertha`] when a connection fails,
 /// [`ErrorKind::Stalled`] when the store stops answering, [`ErrorKind::Codec`] when it refuses a request.
 pub(super) fn across_cores(setup: &Setup) -> Result<Sample, Error> {
+    serve_and_measure(setup, Sharding::Either, |map| {
+        select!(ClientShard::new(map.clone()), ServerShard::new(map))
+    })
+}
+
+/// Works as [`across_cores`], with requests that are routed at this place.
+///
+/// # Errors
+/// [`ErrorKind::Core`], too, if the kernel does not route for this process.
+pub(super) fn routed(setup: &Setup, by: RoutedBy) -> Result<Sample, Error> {
+    match by {
+        RoutedBy::Client => serve_and_measure(setup, Sharding::Client, ClientShard::new),
+        RoutedBy::Server => serve_and_measure(setup, Sharding::Server, ServerShard::new),
+        RoutedBy::Kernel => serve_and_measure(setup, Sharding::Kernel, KernelShard::new),
+    }
+}
+
+fn serve_and_measure<R>(
+    setup: &Setup,
+    sharding: Sharding,
+    routing: impl FnOnce(ShardMap) -> R + Send,
+) -> Result<Sample, Error>
+where
+    R: Describe + Send + Sync + 'static,
+    Udp: Runs<Stack<R, Lower>, Out: Connection<Data = Message>>,
+{
     let usable = harness::usable()?;
     let Some((&client_core, &[server_core, ..])) = usable.split_last() else {
         return Err(Error::new(ErrorKind::Core, "the store and its client need two cores"));
     };
     let shards =
         setup.shards.try_into().map_err(Error::while_doing(ErrorKind::Core, "counting the shards"))?;
-    let options = Options { shards: Shards::Local(shards), ..Options::default() };
+    let options = Options { shards: Shards::Local(shards), sharding, ..Options::default() };
     // The store's threads inherit the core.
-    let start = || Server::start(options).map_err(failed("starting the store"));
+    let start = || {
+        Server::start(options).map_err(|error| match error.kind() {
+            bertha::ErrorKind::Unavailable => Error::new(ErrorKind::Core, error.to_string()),
+            _ => failed("starting the store")(error),
+        })
+    };
     let server = harness::run_on(server_core, start)?;
-    let map = server.map().clone();
+    let routing = routing(server.map().clone());
     let addr = server.addr();
-    let routing = select!(ClientShard::new(map.clone()), ServerShard::new(map));
     let stack = make_stack!(routing, Messages::new(), Checksum::new());
     let sample = harness::run_on(client_core, || runtime()?.block_on(measure(setup, stack, addr)));
     server.stop().map_err(failed("stopping the store"))?;

@@ -1,5 +1,5 @@
-//! The program `bertha-bench kv`: the key-value store under workload B, over Bertha and by hand; and offered
-//! twice its peak.
+//! The program `bertha-bench kv`: the key-value store under workload B, over Bertha and by hand; routed at
+//! different places; and offered twice its peak.
 
 mod bertha;
 mod client;
@@ -7,6 +7,7 @@ mod closed_loop;
 mod codec;
 mod overload;
 mod raw;
+mod routing;
 mod workload;
 
 #[cfg(feature = "dpdk")]
@@ -81,6 +82,9 @@ pub(crate) struct Options {
     /// Bytes of each value
     #[arg(long, default_value_t = Workload::default().value_bytes)]
     value_bytes: usize,
+    /// Only the places where requests are routed
+    #[arg(long)]
+    routing: bool,
 }
 
 /// Budget of negotiation, Chunnels and routing, against the store by hand.
@@ -93,6 +97,10 @@ const THROUGHPUT: Budget = Budget::AtLeast(0.97);
 /// Errors of the stores, and of the counter.
 pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("kv");
+    if options.routing {
+        routing::run(&mut report, effort)?;
+        return Ok(report);
+    }
     instructions(&mut report, effort.pick(50_000, 20_000))?;
     for &shards in &options.shards {
         let workload = Workload { value_bytes: options.value_bytes, ..Workload::default() };
@@ -105,6 +113,7 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
             times(&paired, shards, &mut report);
         }
     }
+    routing::run(&mut report, effort)?;
     overload::run(&mut report, effort)?;
     Ok(report)
 }

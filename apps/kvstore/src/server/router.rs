@@ -103,9 +103,11 @@ pub(super) fn start(
                 }
                 (Sharding::Either, Some(Local { queues, kernel: Some(shards) }), _) => {
                     let strays = shards.strays(map.clone());
+                    // The kernel leads with few requests in flight. With many, the client leads: its
+                    // datagrams reach a shard joined, which the kernel does over the loopback interface alone.
                     let kernel = make_stack!(kernel.serve(shards), Messages::new());
                     let server = make_stack!(server.local(queues)?, Messages::new());
-                    router.serve(make_stack!(select!(kernel, client, server), $lower), strays)
+                    router.serve(make_stack!(select!(client, kernel, server), $lower), strays)
                 }
                 (Sharding::Either, None, Routing::Decoding) => {
                     router.serve(make_stack!(select!(client, remote), $lower), Router)

@@ -110,7 +110,7 @@ impl Run {
                     Sharding::Server => self.over(make_stack!(server, $($lower),+), $settings, &parameters).await,
                     Sharding::Kernel => self.over(make_stack!(kernel, $($lower),+), $settings, &parameters).await,
                     Sharding::Either => {
-                        let routing = select!(kernel, client, server);
+                        let routing = select!(client, kernel, server);
                         self.over(make_stack!(routing, $($lower),+), $settings, &parameters).await
                     }
                 }

@@ -26,9 +26,10 @@ impl UdpSocket {
 
     /// Opens a socket at the address of this socket, which receives what the kernel steers to it.
     ///
-    /// The kernel picks the socket of several datagrams at once if it has coalesced them, as a network card
-    /// does with datagrams of one sender and one length, and the first may be for another shard than the next.
-    /// It coalesces only where the socket of the first datagram asks for it, so these sockets never do.
+    /// The kernel picks one socket for datagrams that it has coalesced: datagrams of one sender and one length,
+    /// of which the first may be for another shard than the next. It coalesces only where the socket of the
+    /// first datagram asks for it, so these sockets do not ask. Over the loopback interface nothing is joined
+    /// that was not sent as one, so a burst for a shard may arrive as it has left.
     fn open_beside(&self) -> io::Result<Self> {
         let (Some(local), Some(settings)) = (self.local, &self.settings) else {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "the socket does not listen"));
@@ -41,7 +42,7 @@ impl UdpSocket {
         socket.bind(&SockAddr::from(local))?;
         let io = UdpIo::on_first_use(socket.into());
         let mut socket = Self::new(io, settings, Some(local))?;
-        socket.coalesces = false;
+        socket.coalesces = local.ip().is_loopback();
         socket.ask_where(local.is_ipv4())?;
         Ok(socket)
     }
