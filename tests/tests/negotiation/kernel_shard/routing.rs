@@ -28,7 +28,7 @@ async fn all_arrive(on: &str, host: Option<&str>) {
     let mut by_shard = HashMap::<usize, u64>::new();
     for first in (0..6_000).step_by(BURST as usize) {
         // Every second burst has messages of one length, which leave as segmented datagrams.
-        let is_even = first / BURST % 2 == 0;
+        let is_even = (first / BURST).is_multiple_of(2);
         let requests = (first..first + BURST).map(|id| {
             let key = if is_even { key(id * 128 + 8) } else { key(id) };
             request(id, key)
