@@ -131,8 +131,7 @@ impl ServeShards<Message> for Threads {
 pub(super) struct Server {
     pub(super) addr: Addr,
     pub(super) threads: Threads,
-    /// The agreements of connections, and the number of requests that each connection has dropped, with its
-    /// error.
+    /// The number of messages that each connection has dropped, and the error with which it ended.
     pub(super) ended: mpsc::UnboundedReceiver<(u64, Error)>,
     _stop: oneshot::Sender<()>,
 }
