@@ -67,7 +67,7 @@ pub(crate) enum Program {
 }
 
 /// All programs but `instructions`, whose rows also belong to other programs.
-const ALL: &[&str] = &[
+pub(crate) const ALL: &[&str] = &[
     "overhead",
     "echo",
     "kv",

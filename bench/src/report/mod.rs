@@ -4,6 +4,7 @@ mod directory;
 mod machine;
 mod page;
 mod table;
+mod thesis;
 
 pub(crate) use directory::of_reports as directory;
 pub(crate) use machine::Machine;

@@ -1,0 +1,203 @@
+//! The figures and tables of the thesis that the programs repeat, each with what differs.
+
+use std::fmt::Write;
+
+/// A figure or table of the thesis, chapters 3 and 4.
+struct Item {
+    /// Its number.
+    number: &'static str,
+    /// What it shows.
+    about: &'static str,
+    /// The program of this crate that repeats it, with its options; empty if none does.
+    command: &'static str,
+    /// The drawing, or `rows`; empty if there is nothing to draw.
+    drawn: &'static str,
+    /// `yes` if the shape is that of the thesis, and otherwise how it differs, and why.
+    shape: &'static str,
+}
+
+const fn item(
+    number: &'static str,
+    about: &'static str,
+    command: &'static str,
+    drawn: &'static str,
+    shape: &'static str,
+) -> Item {
+    Item { number, about, command, drawn, shape }
+}
+
+const ITEMS: &[Item] = &[
+    item("Table 3.1", "words", "", "", "text: the glossary of ARCHITECTURE.md"),
+    item("Figure 3.1", "steps at compile and run time", "", "", "a sketch: the guide `composing`"),
+    item("Figure 3.2", "states of a Chunnel", "", "", "a sketch: the guide `chunnel`"),
+    item(
+        "Figure 3.3",
+        "throughput of a file over each datapath",
+        "throughput",
+        "rows",
+        "a Chunnel that does nothing costs nothing, as there; the full stack has `Reliable` and the raw datagrams have not, so the two are not alike; raw DPDK and Caladan are missing",
+    ),
+    item(
+        "Figure 3.4",
+        "time to connect",
+        "connect",
+        "connect.svg",
+        "the order is the same; 0-RTT gains less than there",
+    ),
+    item(
+        "Figure 3.5",
+        "requests between services of one machine",
+        "local",
+        "local.svg",
+        "the ways through memory are fastest, as there; TLS without the pass is not slowest, since it has no side-car, and both ends are tasks of a process",
+    ),
+    item(
+        "Table 3.2, Figure 3.6",
+        "latency by service and order",
+        "pubsub",
+        "pubsub-latency-*.svg",
+        "the order is the same; three services are emulators",
+    ),
+    item(
+        "Figure 3.7",
+        "a change of the order's place in use",
+        "pubsub",
+        "pubsub-switch-*.svg",
+        "no message is lost; the latencies do not differ, since both halves run on the topic with order",
+    ),
+    item("Figure 3.8", "batches by `Nagle`", "pubsub", "rows", "yes"),
+    item(
+        "Figure 3.9",
+        "routing by the client, the server and the kernel",
+        "kv --routing",
+        "rows",
+        "at two loads: with few requests in flight the order is the same, with many it varies on two cores; the kernel's routing is not in the thesis",
+    ),
+    item(
+        "Figure 3.10",
+        "routing on raw bytes and by decoding, by load",
+        "shard-raw",
+        "shard-raw.svg",
+        "raw bytes scale further, as there; the ratio is smaller, since client and shards share a core",
+    ),
+    item(
+        "Figure 3.11",
+        "the store over each datapath, by load",
+        "datapaths",
+        "datapaths.svg",
+        "a datapath in user space leads; Caladan, and the store without Chunnels but over memif, are missing",
+    ),
+    item("Figure 4.1", "the control loop", "", "", "a sketch: the guide `congestion`"),
+    item(
+        "Table 4.1",
+        "throughput by reporting interval",
+        "congestion --only 4.1",
+        "rows",
+        "yes, over UDP and not in the kernel's TCP",
+    ),
+    item("Table 4.2", "signals and operators", "", "", "text: 14 of 15 signals; `bytes_pending` is zero"),
+    item("Figure 4.2", "BBR by CCP", "congestion --only 4.2", "congestion-bbr.svg", "yes"),
+    item("Figure 4.3", "ways of slow start", "congestion --only 4.3", "congestion-slow-start.svg", "yes"),
+    item("Table 4.3", "the kernel's TCP as a datapath", "", "", "not built"),
+    item(
+        "Figure 4.4",
+        "windows by CCP and in the datapath",
+        "congestion --only 4.5",
+        "congestion-fidelity.svg",
+        "yes",
+    ),
+    item("Figure 4.5", "throughput in periods of 20 ms", "congestion --only 4.5", "rows", "yes, within 6 %"),
+    item(
+        "Figure 4.6",
+        "flow completion times",
+        "congestion --only 4.6",
+        "congestion-completion.svg",
+        "reversed: medium and large flows end sooner by CCP; the cause is not found, and there are fewer flows than there",
+    ),
+    item(
+        "Figure 4.7",
+        "round trip of an agent",
+        "congestion --only 4.7",
+        "rows",
+        "yes, by two of three ways: shared memory in place of a device",
+    ),
+    item(
+        "Figure 4.8",
+        "many flows",
+        "congestion --only 4.8",
+        "rows",
+        "yes, with an agent in another process",
+    ),
+    item(
+        "Figure 4.9",
+        "incast by reporting interval",
+        "congestion --only 4.9",
+        "rows",
+        "flat: the simulated agent has no staleness of 20 us",
+    ),
+    item(
+        "Figure 4.10",
+        "one window for many flows",
+        "congestion --only 4.10",
+        "congestion-aggregation.svg",
+        "yes",
+    ),
+    item(
+        "Figure 4.11",
+        "one algorithm on three datapaths",
+        "congestion --only 4.11",
+        "congestion-copa.svg, congestion-datapaths.svg",
+        "yes; the datapaths are `Reliable`, quinn and libccp",
+    ),
+    item(
+        "Figure 4.12",
+        "reinforcement learning",
+        "",
+        "",
+        "not built: the environment of `examples/gymnasium` has no agent of CCP",
+    ),
+    item("Figures 4.13 to 4.16", "Bundler's parts", "", "", "sketches, and a path of one flow: not drawn"),
+    item(
+        "Figures 4.17 to 4.19",
+        "Bundler's estimates and slowdown",
+        "",
+        "",
+        "not built: the simulator's `bundler` has no agent of CCP",
+    ),
+];
+
+/// Adds the table of all items.
+// Writing to a `String` can't fail, so the results of `write!` are dropped.
+pub(super) fn append(page: &mut String) {
+    page.push_str(
+        "\n## Figures of the thesis\n\n\
+         | figure | about | `bertha-bench` | drawn | shape as there |\n|---|---|---|---|---|\n",
+    );
+    for Item { number, about, command, drawn, shape } in ITEMS {
+        let command = if command.is_empty() { String::new() } else { format!("`{command}`") };
+        let _ = writeln!(page, "| {number} | {about} | {command} | {drawn} | {shape} |");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::ALL;
+
+    #[test]
+    fn each_item_is_of_a_program_and_has_its_row() {
+        let mut page = String::new();
+        append(&mut page);
+        assert_eq!(page.lines().filter(|line| line.starts_with("| ")).count(), ITEMS.len() + 1);
+        for Item { number, command, drawn, .. } in ITEMS {
+            let program = command.split(' ').next().unwrap_or_default();
+            assert_eq!(command.is_empty(), drawn.is_empty(), "{number}");
+            assert!(command.is_empty() || ALL.contains(&program), "{number}: {program}");
+        }
+        for number in
+            (3..=11).map(|at| format!("Figure 3.{at}")).chain((1..=12).map(|at| format!("Figure 4.{at}")))
+        {
+            assert!(ITEMS.iter().any(|item| item.number.ends_with(&number)), "{number}");
+        }
+    }
+}
