@@ -2,7 +2,7 @@
 
 use crate::{
     Addr, Base, Buf, Connection, Datapath, EcnMarks, Error, Headroom, Listener, PeerIdentity, Properties,
-    Runtime, Statistics, forward,
+    Runtime, STEERED_PREFIX, Siblings, Statistics, Steering, forward,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -89,6 +89,19 @@ impl<L: Listener> Listener for AnyBaseListener<L> {
 
     fn capacity(&self) -> Option<usize> {
         self.0.capacity()
+    }
+
+    fn steer(&self, by: &Steering) -> Result<(), Error> {
+        self.0.steer(by)
+    }
+
+    fn siblings(
+        &self,
+        connection: &Self::Connection,
+        prefix: [u8; STEERED_PREFIX],
+    ) -> Result<Siblings<Self::Connection>, Error> {
+        let Siblings { connections, route } = self.0.siblings(&connection.connection, prefix)?;
+        Ok(Siblings { connections: connections.into_iter().map(AnyBaseConnection::new).collect(), route })
     }
 }
 
