@@ -118,7 +118,10 @@ impl Lifecycle {
     /// Records that the answer has left. The peer's address is validated already, or not.
     pub(super) fn answer_sent(&self, is_address_validated: bool) {
         let next = if is_address_validated { LinkState::Up } else { LinkState::AddressUnvalidated };
-        self.state.advance(LinkState::AnswerPending, next);
+        // A sibling waits until the link is up.
+        if self.state.advance(LinkState::AnswerPending, next) && is_address_validated {
+            self.wake();
+        }
     }
 
     /// Records that the peer has proved its address.
@@ -315,7 +318,11 @@ mod tests {
         assert!(!lifecycle.end_before_answer(End::Replaced) && lifecycle.is_up());
         for (is_validated, state) in [(true, LinkState::Up), (false, LinkState::AddressUnvalidated)] {
             let lifecycle = Lifecycle::new(LinkState::AnswerPending);
+            let task = Arc::<Task>::default();
+            let waker = Waker::from(task.clone());
+            assert!(lifecycle.poll_ended(&mut Context::from_waker(&waker)).is_pending());
             lifecycle.answer_sent(is_validated);
+            assert_eq!(task.0.load(Ordering::Relaxed), usize::from(is_validated), "woken once it is up");
             assert!(lifecycle.is(state) && lifecycle.check().is_ok());
             lifecycle.address_validated();
             assert!(lifecycle.is_up());
