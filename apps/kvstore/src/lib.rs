@@ -45,6 +45,7 @@
 
 mod contiguous;
 mod key;
+mod limits;
 mod page;
 mod protocol;
 pub mod resp;
@@ -56,8 +57,9 @@ mod store;
 pub mod zone;
 
 pub use key::Key;
+pub use limits::{MAX_KEY, MAX_SCAN, MAX_VALUE};
 pub use page::{Page, Record};
-pub use protocol::{Body, MAX_KEY, MAX_SCAN, MAX_VALUE, Message, Messages, Reason};
+pub use protocol::{Body, Message, Messages, Reason};
 pub use server::{Options, Routing, Server, Shards};
 pub use sharding::{KEY_PREFIX, Sharding, shard_addrs, shard_map};
 pub use store::{Capacity, Lifetime, Store};

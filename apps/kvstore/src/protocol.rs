@@ -7,24 +7,12 @@ use bertha::chunnels::shard::KeyAt;
 use bertha::chunnels::{Postcard, Serialize as Serialization};
 use serde::{Deserialize, Serialize};
 
-use crate::{Key, Page};
-
-/// Length of the longest key in bytes.
-///
-/// Below 128 the length of the key takes exactly one byte in bincode's and in postcard's variable-length
-/// integers, so the key itself always begins at the same offset of a serialised message.
-pub const MAX_KEY: usize = 127;
+use crate::{Key, MAX_KEY, MAX_SCAN, MAX_VALUE, Page};
 
 /// The serialisation of messages, in the format of Postcard: a key's bytes begin behind the single byte of
 /// their length, where a router finds them without decoding the message. Messages with longer keys than
 /// [`MAX_KEY`] are not sent.
 pub type Messages = Serialization<Message, KeyAt<1, Postcard>>;
-
-/// Length of the longest value in bytes: the room in a UDP datagram next to the longest key and the headers.
-pub const MAX_VALUE: usize = 60 * 1024;
-
-/// Maximum number of records that a single scan asks for.
-pub const MAX_SCAN: usize = 1000;
 
 /// [`MAX_SCAN`] as the number in a message.
 const LONGEST_SCAN: u32 = MAX_SCAN as u32;

@@ -4,12 +4,14 @@ use crate::probe::Transferred;
 use bertha::core::statistics::{Statistics, Value};
 use bertha::{Error, ErrorKind};
 use bertha_ycsb::plot::{Panel, Series, over_time};
-use std::fs::{File, OpenOptions};
+use std::fs::Permissions;
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+use tempfile::NamedTempFile;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 /// Number of samples in a run, at equal distances.
@@ -38,11 +40,12 @@ struct Sample {
 #[derive(Debug, Default)]
 pub(super) struct History(Vec<Sample>);
 
-/// The file of a figure, which is open for writing.
+/// The file of a figure. It takes its name once the figure is drawn; a run that fails leaves what was there.
 #[derive(Debug)]
 pub(super) struct Figure {
     path: PathBuf,
-    file: File,
+    /// A file in the same folder, which is removed unless it takes the name.
+    file: NamedTempFile,
 }
 
 /// Parses the path of a figure.
@@ -132,14 +135,23 @@ impl History {
 }
 
 impl Figure {
-    /// Opens the file, and makes it if there is none. What is in it stays until the figure is drawn.
+    /// Makes sure that the figure can be written.
     ///
     /// # Errors
-    /// Errors of the system, with the path.
+    /// [`Invalid`](ErrorKind::Invalid), with the path and the reason.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-        let file = file.map_err(|error| unwritable(path, error))?;
-        Ok(Self { path: path.to_owned(), file })
+        // The file behind a link is replaced, and not the link.
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if path.exists() && !path.is_file() {
+            return Err(Error::new(ErrorKind::Invalid, format!("--plot {}: it is no file", path.display())));
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let file = tempfile::Builder::new()
+            .prefix(".plot")
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(folder)
+            .map_err(|error| unwritable(&path, error))?;
+        Ok(Self { path, file })
     }
 
     /// Draws the histories of connections.
@@ -163,14 +175,14 @@ impl Figure {
         ];
         let drawn = over_time(title, &panels)
             .map_err(|error| Error::new(ErrorKind::Invalid, format!("the figure can't be drawn: {error}")))?;
-        let written = self.file.set_len(0).and_then(|()| self.file.write_all(drawn.as_bytes()));
-        written.map_err(|error| unwritable(&self.path, error))
+        self.file.write_all(drawn.as_bytes()).map_err(|error| unwritable(&self.path, error))?;
+        self.file.persist(&self.path).map_err(|error| unwritable(&self.path, error.error))?;
+        Ok(())
     }
 }
 
 fn unwritable(path: &Path, error: io::Error) -> Error {
-    let source = Error::from(error);
-    Error::new(source.kind(), format!("--plot {}: {source}", path.display()))
+    Error::new(ErrorKind::Invalid, format!("--plot {}: {error}", path.display())).because(error)
 }
 
 #[cfg(test)]
@@ -233,6 +245,30 @@ mod tests {
         let last = samples.last().unwrap();
         assert!((990..=1_001).contains(&samples.len()), "{} samples", samples.len());
         assert!((9.9..=10.0).contains(&last.at), "{last:?}");
+    }
+
+    #[test]
+    fn a_file_is_replaced_by_a_whole_figure_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("flow.svg");
+        let names = || std::fs::read_dir(folder.path()).unwrap().count();
+        drop(Figure::open(&file).unwrap());
+        assert_eq!(names(), 0, "a run that fails leaves nothing");
+        std::fs::write(&file, "earlier").unwrap();
+        let link = folder.path().join("link.svg");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let figure = Figure::open(&link).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "earlier");
+        figure.draw("t", &[]).unwrap();
+        assert!(std::fs::read_to_string(&file).unwrap().starts_with("<svg") && link.is_symlink());
+        assert_eq!(names(), 2);
+        let figure = Figure::open(&file).unwrap();
+        std::fs::remove_dir_all(folder.path()).unwrap();
+        let error = figure.draw("t", &[]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        for special in ["/dev/null", "/proc"] {
+            assert!(Figure::open(Path::new(special)).unwrap_err().to_string().contains("no file"));
+        }
     }
 
     #[test]

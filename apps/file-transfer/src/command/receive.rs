@@ -17,8 +17,12 @@ use tokio::sync::Semaphore;
 /// Longest time of the closes at the end.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// Largest number of files that are received at a time; further senders wait.
+/// Largest number of senders at a time. A further sender takes the place of a silent connection of the network that
+/// has the most, or is refused, as [`Settings::connections`] says.
 const CONNECTIONS: usize = 1_000;
+
+/// Largest number of senders whose tasks are under way: those of the connections, and tasks that are about to end.
+const TASKS: u32 = u32::MAX >> 3;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -106,9 +110,11 @@ impl Task for Receive {
         D: Runs<S, Out: Connection<Data = Message>> + Clone,
     {
         let termination = self.termination;
+        let connections = settings.connections.min(CONNECTIONS);
+        let settings = settings.connections(connections);
         let mut incoming = stack.listen(datapath, self.addr).settings(settings).await?;
         say(format!("file-transfer: ready at {}", incoming.local_addr()));
-        let places = Arc::new(Semaphore::new(CONNECTIONS));
+        let places = Arc::new(Semaphore::new(TASKS as usize));
         let mut accepting = pin!(async {
             // The semaphore is never closed.
             while let Ok(place) = places.clone().acquire_owned().await {
@@ -129,7 +135,7 @@ impl Task for Receive {
         }
         // All places are free when all connections are closed. A sender that does not answer is given up.
         tokio::select! {
-            _ = places.acquire_many(CONNECTIONS as u32) => {}
+            _ = places.acquire_many(TASKS) => {}
             () = bertha::sleep(CLOSING) => {}
         }
         Ok(())

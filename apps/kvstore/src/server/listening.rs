@@ -12,8 +12,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// The datapath of this build.
 pub(super) type Datapath = bertha::DefaultDatapath;
 
-/// Largest number of connections that a listener serves at a time; further clients wait.
-const CONNECTIONS: u32 = 10_000;
+/// Largest number of connections that a listener serves at a time. A further client takes the place of a silent
+/// connection of the network that has the most, or is refused, as [`Settings::connections`] says.
+const CONNECTIONS: usize = 10_000;
+
+/// Largest number of clients whose tasks are under way: those of the connections, and tasks that are about to end.
+const TASKS: u32 = u32::MAX >> 3;
 
 /// A listener with the stack `S`.
 pub struct Listening<S>
@@ -33,7 +37,8 @@ where
     /// # Errors
     /// [`Invalid`](bertha::ErrorKind::Invalid) if the address can't be used.
     pub async fn open(stack: S, addr: SocketAddr, settings: Settings) -> Result<Self, Error> {
-        Ok(Self { incoming: stack.listen(bertha::datapath(), addr).settings(settings).await? })
+        let listening = stack.listen(bertha::datapath(), addr).settings(bounded(settings));
+        Ok(Self { incoming: listening.await? })
     }
 
     /// Returns the address at which the listener listens, with the port that the system chose.
@@ -49,8 +54,8 @@ where
     where
         Datapath: Runs<S, Out: Connection<Data = Message>>,
     {
-        // Each client holds a place until it has been served.
-        let places = Arc::new(Semaphore::new(CONNECTIONS as usize));
+        // Each client holds a place until it has been served, by which the end of all is noticed.
+        let places = Arc::new(Semaphore::new(TASKS as usize));
         let ends = stop.clone();
         let accepting = async {
             while let Ok(place) = places.clone().acquire_owned().await {
@@ -65,8 +70,14 @@ where
         // The listener's handshakes end here; its connections go on without it.
         drop(self.incoming);
         // The semaphore is never closed, so the call does not fail.
-        let _ = places.acquire_many(CONNECTIONS).await;
+        let _ = places.acquire_many(TASKS).await;
     }
+}
+
+/// Bounds the connections in the listener itself, which refuses clients by name where this end would let them wait.
+fn bounded(settings: Settings) -> Settings {
+    let connections = settings.connections.min(CONNECTIONS);
+    settings.connections(connections)
 }
 
 async fn converse<C>(
@@ -98,5 +109,17 @@ where
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Listening").field("incoming", &self.incoming).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_client_waits_for_a_place_unheard() {
+        assert_eq!(bounded(Settings::default().connections(usize::MAX)).connections, CONNECTIONS);
+        assert_eq!(bounded(Settings::default().connections(7)).connections, 7);
+        assert!(TASKS as usize > 1_000 * CONNECTIONS, "the listener's bound comes first");
     }
 }

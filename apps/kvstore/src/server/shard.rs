@@ -87,7 +87,8 @@ impl Handler for Shard {
     where
         C: Connection<Data = Message>,
     {
-        let mut messages = Vec::with_capacity(BURST);
+        // It grows with the bursts of the client: most of many clients send little at a time.
+        let mut messages = Vec::new();
         let mut scans = Scans::new(BURST);
         loop {
             let room = scans.room();

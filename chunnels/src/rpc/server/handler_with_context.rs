@@ -15,7 +15,7 @@ pub struct HandlerWithContext<F, Q, R, K = Postcard> {
     types: PhantomData<fn(Q) -> R>,
 }
 
-/// Returns a service of one method, which sees who calls. The [context](Context) has an example.
+/// Returns a service of one method, which sees who calls. [`Context`] has an example.
 pub fn handler_with_context<F, A, Q, R>(method: Method, answer: F) -> HandlerWithContext<F, Q, R>
 where
     F: Fn(Context, Q) -> A + Send + Sync + 'static,
