@@ -91,18 +91,24 @@ impl Handler for Shard {
         let mut messages = Vec::new();
         let mut scans = Scans::new(BURST);
         loop {
-            let room = scans.room();
-            tokio::select! {
-                biased;
-                scanned = scans.next(), if !scans.is_empty() => {
-                    messages.extend(scanned.map(|(reply, ())| reply));
-                }
-                received = connection.recv_batch(&mut messages, room), if room > 0 => {
-                    if let Err(ended) = received {
-                        return ended;
+            // Mostly there is no scan, and waiting for one thing costs less than for two.
+            let received = if scans.is_empty() {
+                connection.recv_batch(&mut messages, BURST).await
+            } else {
+                let room = scans.room();
+                tokio::select! {
+                    biased;
+                    scanned = scans.next() => {
+                        messages.extend(scanned.map(|(reply, ())| reply));
+                        Ok(0)
                     }
-                    self.answer_burst(&mut messages, &mut scans);
+                    received = connection.recv_batch(&mut messages, room), if room > 0 => received,
                 }
+            };
+            match received {
+                Ok(0) => {}
+                Ok(_) => self.answer_burst(&mut messages, &mut scans),
+                Err(ended) => return ended,
             }
             if let Err(ended) = send_all(connection, messages.drain(..)).await {
                 return ended;
