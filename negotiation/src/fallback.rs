@@ -58,8 +58,14 @@ where
     /// ```no_run
     /// # use bertha_core::{Addr, Connection, Datapath, Error};
     /// # use bertha_negotiation::{Negotiate, Runs};
+    /// # type BaseOf<D> = <<D as Datapath>::Connection as Connection>::Base;
     /// # async fn example<S, T, D>(quic: S, tls: T, udp: D, tcp: D, server: Addr) -> Result<(), Error>
-    /// # where S: Negotiate, T: Negotiate, D: Runs<S> + Runs<T, Out = <D as Runs<S>>::Out> {
+    /// # where
+    /// #     S: Negotiate,
+    /// #     T: Negotiate,
+    /// #     D: Runs<S, Out: Connection<Data = String, Base = BaseOf<D>>>,
+    /// #     D: Runs<T, Out: Connection<Data = String, Base = BaseOf<D>>>,
+    /// # {
     /// let connection = quic.connect(udp, server.clone()).or(tls.connect(tcp, server)).await?;
     /// println!("{}", connection.explain());
     /// # Ok(())
