@@ -69,9 +69,14 @@ impl Terminal {
         panic!("the screen does not become as wanted:\n{}", self.screen());
     }
 
-    /// Waits for a text.
-    pub(crate) fn shows(&self, text: &str) -> String {
-        self.until(|screen| screen.contains(text))
+    /// Waits for a text. The rest of the screen may be drawn later.
+    pub(crate) fn shows(&self, text: &str) {
+        self.until(|screen| screen.contains(text));
+    }
+
+    /// Waits until all texts are on the screen at once: one that stands further up may be drawn before the others.
+    pub(crate) fn shows_all(&self, texts: &[&str]) -> String {
+        self.until(|screen| texts.iter().all(|text| screen.contains(text)))
     }
 }
 
