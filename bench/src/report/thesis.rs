@@ -152,9 +152,9 @@ const ITEMS: &[Item] = &[
     item(
         "Figure 4.12",
         "reinforcement learning",
-        "",
-        "",
-        "not built: the environment of `examples/gymnasium` has no agent of CCP",
+        "congestion --only 4.12",
+        "congestion-learning.svg",
+        "yes: a confined search is soon above Vegas, a free one is not; the learner is the cross-entropy method in place of A2C",
     ),
     item("Figures 4.13 to 4.16", "Bundler's parts", "", "", "sketches, and a path of one flow: not drawn"),
     item(

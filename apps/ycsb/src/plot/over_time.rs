@@ -40,7 +40,11 @@ pub fn over_load(title: &str, panels: &[Panel<'_>]) -> Result<String, PlotError>
     over("Load (thousand operations/s)", title, panels)
 }
 
-fn over(axis: &str, title: &str, panels: &[Panel<'_>]) -> Result<String, PlotError> {
+/// Draws the panels over a common axis with this name.
+///
+/// # Errors
+/// [`PlotError`] if they can't be drawn.
+pub fn over(axis: &str, title: &str, panels: &[Panel<'_>]) -> Result<String, PlotError> {
     svg(900, 640, |root| {
         let root = root.titled(title, font(17))?;
         let named = panels.first().into_iter().flat_map(|panel| &panel.series);
@@ -49,12 +53,14 @@ fn over(axis: &str, title: &str, panels: &[Panel<'_>]) -> Result<String, PlotErr
         for (area, panel) in root.split_evenly((panels.len().max(1), 1)).iter().zip(panels) {
             let points = || panel.series.iter().flat_map(|series| &series.points);
             let time = linear(points().map(|point| point.0));
-            let value = linear(points().map(|point| point.1).chain(panel.mark));
+            let values = || points().map(|point| point.1).chain(panel.mark);
+            let has_negative = values().any(|value| value < 0.0);
+            let lowest = if has_negative { -linear(values().map(|value| -value)) } else { 0.0 };
             let mut chart = ChartBuilder::on(area)
                 .margin(10)
                 .x_label_area_size(40)
                 .y_label_area_size(78)
-                .build_cartesian_2d(0.0..time, 0.0..value)?;
+                .build_cartesian_2d(0.0..time, lowest..linear(values()))?;
             chart
                 .configure_mesh()
                 .disable_x_mesh()

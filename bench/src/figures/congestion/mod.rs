@@ -20,6 +20,7 @@ mod datapaths;
 mod fidelity;
 mod flows;
 mod incast;
+mod learning;
 mod live;
 mod many;
 mod shaped;
@@ -38,7 +39,7 @@ pub(crate) use live::serve as serve_as_agent;
 /// The figures to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Measure this figure or table alone: 4.1, 4.2, 4.3, 4.5, 4.6, 4.7, 4.8, 4.8a, 4.8b, 4.9, 4.10, 4.11, sharing or bad-paths
+    /// Measure this figure or table alone: 4.1, 4.2, 4.3, 4.5, 4.6, 4.7, 4.8, 4.8a, 4.8b, 4.9, 4.10, 4.11, 4.12, sharing or bad-paths
     #[arg(long)]
     only: Option<String>,
     /// Measure figure 4.5 also over this trace of a link, in the format of Mahimahi
@@ -70,6 +71,7 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
         ("4.11", |report, _| copa::run(report)),
         #[cfg(feature = "quic")]
         ("4.11", |report, _| datapaths::run(report)),
+        ("4.12", learning::run),
         ("sharing", sharing::run),
         ("bad-paths", bad_paths::run),
     ];

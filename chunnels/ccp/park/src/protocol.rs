@@ -3,14 +3,16 @@
 //! ```text
 //! > {"reset": {"seed": 1}}
 //! < {"observation": {"throughput": 0.0, "queue": 0.0, "lost": 0, "window": 10.0}}
-//! > {"step": {"action": 1.5}}
+//! > {"step": {"action": 120.0}}
 //! < {"observation": {..}, "reward": 0.1, "terminated": false, "truncated": false}
 //! ```
 //!
 //! An episode never terminates by itself; it is truncated after [`STEPS`]. The answer to a line that can't be
 //! understood is `{"error": ".."}`, and the line changes nothing.
 
-use crate::environment::{Observation, STEPS, episode};
+use crate::episode::episode;
+use crate::observation::Observation;
+use crate::path::STEPS;
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, Write};
 
@@ -19,7 +21,7 @@ use std::io::{self, BufRead, Write};
 enum Request {
     /// Begins an episode.
     Reset { seed: u64 },
-    /// Multiplies the window by the action, and lets the time of a step pass.
+    /// Sets the window to the action, in packets, and lets a step pass.
     Step { action: f64 },
 }
 
@@ -35,7 +37,7 @@ enum Reply<'a> {
 ///
 /// # Errors
 /// The errors of input and output, and of a simulated connection.
-pub(crate) fn serve(input: impl BufRead + Send, output: impl Write + Send) -> io::Result<()> {
+pub fn serve(input: impl BufRead, output: impl Write) -> io::Result<()> {
     let mut lines = Lines { input, output };
     let mut next = lines.next()?;
     while let Some(request) = next {
@@ -48,13 +50,10 @@ pub(crate) fn serve(input: impl BufRead + Send, output: impl Write + Send) -> io
 }
 
 /// Plays an episode, and returns the request after it.
-fn play<I: BufRead + Send, O: Write + Send>(
-    lines: &mut Lines<I, O>,
-    seed: u64,
-) -> io::Result<Option<Request>> {
+fn play<I: BufRead, O: Write>(lines: &mut Lines<I, O>, seed: u64) -> io::Result<Option<Request>> {
     let mut next = Ok(None);
     let mut steps = 0;
-    let last = episode(seed, |observation| {
+    let last = episode(seed, STEPS, |observation| {
         next = lines.answer(observation, steps);
         steps += 1;
         match next {
@@ -126,14 +125,14 @@ mod tests {
     #[test]
     fn lines_reset_and_step() {
         let reset = r#"{"reset": {"seed": 1}}"#;
-        let step = r#"{"step": {"action": 2.0}}"#;
+        let step = r#"{"step": {"action": 100.0}}"#;
         let requests = [step, "nonsense", reset, step, step, step, reset];
         let replies = replies(&requests);
         assert_eq!(replies.len(), requests.len(), "{replies:?}");
         assert!(replies[0]["error"].is_string() && replies[1]["error"].is_string());
         assert_eq!(replies[2]["observation"]["window"], 10.0);
-        assert_eq!(replies[3]["observation"]["window"], 20.0);
-        assert_eq!(replies[5]["observation"]["window"], 80.0);
+        assert_eq!(replies[3]["observation"]["window"], 100.0);
+        assert_eq!(replies[5]["observation"]["window"], 100.0);
         assert!(replies[5]["reward"].as_f64().unwrap() > replies[3]["reward"].as_f64().unwrap());
         assert_eq!(replies[2], replies[6], "an episode begins anew");
     }
