@@ -125,8 +125,8 @@ pub use method::Method;
 #[doc(hidden)]
 pub use server::Responding;
 pub use server::{
-    Context, Handler, HandlerWithContext, Reply, Request, Serve, ServeStatistics, ServedCalls, Service,
-    Shutdown, handler, handler_with_context, serve,
+    Context, Handler, Reply, Request, Serve, ServeStatistics, ServedCalls, Service, Shutdown, handler,
+    handler_with_context, serve,
 };
 #[cfg(feature = "tls")]
 pub use with_tls::{FuseRpcAndTls, RpcWithTls, RpcWithTlsConnection};

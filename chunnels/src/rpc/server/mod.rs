@@ -3,7 +3,6 @@
 mod context;
 mod generated;
 mod handler;
-mod handler_with_context;
 mod handlers;
 mod leaving;
 mod outbox;
@@ -21,8 +20,7 @@ mod woken;
 pub use context::Context;
 #[doc(hidden)]
 pub use generated::Responding;
-pub use handler::{Handler, handler};
-pub use handler_with_context::{HandlerWithContext, handler_with_context};
+pub use handler::{Handler, handler, handler_with_context};
 pub use serve::{Serve, serve};
 pub use served_calls::ServedCalls;
 pub use service::{Reply, Request, Service};
