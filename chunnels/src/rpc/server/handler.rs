@@ -116,6 +116,10 @@ where
     fn limit(&self) -> usize {
         Codec::<R>::limit(&self.codec)
     }
+
+    fn methods(&self) -> &[Method] {
+        std::slice::from_ref(&self.method)
+    }
 }
 
 impl<F, Q, R, K> fmt::Debug for Handler<F, Q, R, K> {
