@@ -36,6 +36,10 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
+// The services of `rpc` are made by the macro for crates that depend on this crate.
+#[cfg(feature = "rpc")]
+extern crate self as bertha_chunnels;
+
 #[cfg(any(feature = "framing", feature = "tls"))]
 mod arrived;
 #[cfg(feature = "at-most-once")]

@@ -80,6 +80,15 @@ pub fn main(arguments: TokenStream, function: TokenStream) -> TokenStream {
 }
 
 #[doc = include_str!("docs/service.md")]
+///
+/// This form is for crates that depend on `bertha-chunnels` instead of `bertha`.
+#[proc_macro_attribute]
+pub fn service(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let rpc = parse_quote!(::bertha_chunnels::rpc);
+    code_or_error(service::expand(&arguments.into(), item.into(), &rpc))
+}
+
+#[doc = include_str!("docs/service.md")]
 #[proc_macro_attribute]
 pub fn facade_service(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let rpc = parse_quote!(::bertha::rpc);

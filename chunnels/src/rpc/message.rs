@@ -22,8 +22,8 @@ impl fmt::Debug for CallId {
     }
 }
 
-/// A message between a client and a server of calls: a call, its response, a part of a stream of responses, its end, the number of parts
-/// that the client takes, a cancellation, a failure, or the news that the server shuts down.
+/// A message between a client and a server of calls: a call, its response, a part of a stream of responses or of requests, its end, the
+/// number of parts that the other end takes, a cancellation, a failure, or the news that the server shuts down.
 ///
 /// Made by [`Client`](super::Client) and [`serve`](super::serve()).
 #[derive(Debug)]
@@ -70,13 +70,13 @@ pub(super) enum Content {
     Call { method: u32, milliseconds: u32, is_traced: bool },
     /// The server answers.
     Response,
-    /// One of several answers, counted from zero.
+    /// One of several answers, or one of several requests behind the first, counted from zero.
     Part { index: u32 },
-    /// The server has sent this many parts, and no more come.
+    /// The sender has sent this many parts, and no more come.
     End { parts: u32 },
-    /// The client takes this many parts, from the first.
+    /// The sender takes this many parts, from the first.
     Credit { parts: u32 },
-    /// The client no longer waits.
+    /// The client no longer waits; or the server takes no further requests of the stream.
     Cancel,
     /// The server has no answer, and says why in the body.
     Failure { kind: FailureKind, may_have_run: bool },

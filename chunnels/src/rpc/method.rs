@@ -15,18 +15,38 @@ pub struct Method {
     id: u32,
     name: &'static str,
     is_idempotent: bool,
+    has_requests: bool,
+    has_responses: bool,
 }
 
 impl Method {
     /// Returns a method of this name, which may not be repeated.
     pub const fn new(name: &'static str) -> Self {
-        Self { id: fnv(name.as_bytes()), name, is_idempotent: false }
+        Self {
+            id: fnv(name.as_bytes()),
+            name,
+            is_idempotent: false,
+            has_requests: false,
+            has_responses: false,
+        }
     }
 
     /// Returns the method as idempotent: a call that runs twice has the effect of a call that runs once. Only such a call is repeated if it may have run.
     #[must_use]
     pub const fn idempotent(self) -> Self {
         Self { is_idempotent: true, ..self }
+    }
+
+    /// Returns the method as a method with a stream of requests, for descriptions: calls do not depend on it.
+    #[must_use]
+    pub const fn with_requests(self) -> Self {
+        Self { has_requests: true, ..self }
+    }
+
+    /// Returns the method as a method with a stream of responses, for descriptions: calls do not depend on it.
+    #[must_use]
+    pub const fn with_responses(self) -> Self {
+        Self { has_responses: true, ..self }
     }
 
     /// Returns the number that stands for the name.
@@ -42,6 +62,16 @@ impl Method {
     /// Returns true if a call may be repeated although it may have run.
     pub const fn is_idempotent(self) -> bool {
         self.is_idempotent
+    }
+
+    /// Returns true for a method with a stream of requests.
+    pub const fn has_requests(self) -> bool {
+        self.has_requests
+    }
+
+    /// Returns true for a method with a stream of responses.
+    pub const fn has_responses(self) -> bool {
+        self.has_responses
     }
 }
 

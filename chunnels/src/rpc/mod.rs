@@ -48,6 +48,20 @@
 //! ([`Call::response_and_trailers`]), with the end of a stream ([`Responses::trailers`]), or with the failure
 //! ([`Failure::trailers`]). A service that does not ask for contexts pays nothing for them.
 //!
+//! # Streams of requests
+//!
+//! A method may take a stream of [`Requests`] behind its first request, and answer with one response or with a stream of
+//! them: [`Call::requests`] makes such a call. The server grants requests as the handler takes them, and none before the
+//! call has arrived, so the first request leaves after a round trip. A handler that drops its requests makes the client
+//! drop its stream, and the call goes on. If the stream of the client panics, the call fails. Such a call is never
+//! repeated, and a call that is refused for lack of room fails with [`Overloaded`](FailureKind::Overloaded).
+//!
+//! # Several services
+//!
+//! [`Service::or`] makes one service of two, and [`Service::methods`] tells the methods of a service. [`Health`] and
+//! [`Reflection`] are services for use beside those of the application: which services a server has, and which of them
+//! serve.
+//!
 //! # The end of a server
 //!
 //! A [`Shutdown`] tells the clients of all connections that are [served until](Serve::until) it. A client then makes no
@@ -62,6 +76,7 @@
 //! | calls of a client under way ([`Multiplexer::with_limit`]) | 1,024 | callers wait for room, in turn and up to their deadlines |
 //! | calls of a connection at the server ([`Serve::concurrency`]) | 1,024 | the client learns the limit, and callers wait as above |
 //! | responses of a stream that were not taken | 64 | the server makes no more |
+//! | requests of a stream that the handler has not taken | 64 | the client makes no more; a request beyond is dropped, counted, and fails the stream |
 //! | answers that a client does not read | two bursts of 256 answers or 256 KiB | the server makes no more; deadlines and cancellations go on |
 //! | time of calls under way at the end of a server ([`Shutdown::begin`]) | set by the caller | the calls are cancelled; a client that reads nothing is dropped a second later |
 //! | a request or response, with its metadata | the largest message below | [`TooLarge`](FailureKind::TooLarge) |
@@ -84,7 +99,8 @@
 //!
 //! A header of 8 to 16 bytes, and of 41 with a trace, in front of each message, in its headroom: the kind, the number of the call, and for a call its method
 //! and the milliseconds that the client waits. Metadata stands in front of the request or response; a call without metadata
-//! has none of its bytes. Requests and responses are encoded by a
+//! has none of its bytes. A stream of requests has the kinds of a stream of responses, sent by the client; a cancellation
+//! by the server ends it. Requests and responses are encoded by a
 //! [`Codec`]; the default codec is [`Postcard`]. A program with another codec gives the codec to the [client](Client::codec), to the
 //! service, and, for the two ends to compare it, to [`Rpc::codec`].
 //!
@@ -100,9 +116,12 @@ mod connection;
 mod decoding;
 mod encode;
 mod failure;
+mod health;
 mod message;
 mod metadata;
 mod method;
+mod parts;
+mod reflection;
 mod server;
 mod trace;
 mod transient;
@@ -113,20 +132,24 @@ mod with_tls;
 pub use crate::serialize::{Bincode, Codec, Postcard};
 pub use chunnel::Rpc;
 pub use client::{
-    Answer, Call, CallStatistics, Caller, Client, MultiplexedParts, Multiplexer, Reconnecting, ResponseParts,
-    Responses,
+    Answer, Call, CallStatistics, CallWithRequests, Caller, Client, MultiplexedParts, Multiplexer,
+    Reconnecting, ResponseParts, Responses,
 };
 pub use connection::RpcConnection;
 pub use encode::{Encode, Encoded, decode, encode};
 pub use failure::{Failure, FailureKind};
+#[doc(hidden)]
+pub use futures_util::Stream;
+pub use health::{Health, HealthClient, ServingStatus};
 pub use message::Message;
 pub use metadata::Metadata;
 pub use method::Method;
+pub use reflection::{MethodDescription, Reflection, ReflectionClient};
 #[doc(hidden)]
 pub use server::Responding;
 pub use server::{
-    Context, Handler, HandlerWithContext, Reply, Request, Serve, ServeStatistics, ServedCalls, Service,
-    Shutdown, handler, handler_with_context, serve,
+    Context, Handler, Or, Reply, Request, Requests, Serve, ServeStatistics, ServedCalls, Service, Shutdown,
+    handler, handler_with_context, serve,
 };
 #[cfg(feature = "tls")]
 pub use with_tls::{FuseRpcAndTls, RpcWithTls, RpcWithTlsConnection};

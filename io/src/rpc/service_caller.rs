@@ -20,7 +20,7 @@ use tower_service::Service;
 /// The deadline of a call is given to the service. With [`deadlines`](Self::deadlines), it bounds the time until the
 /// service is ready, too.
 ///
-/// Calls with a stream of responses fail: layers of tower handle one response.
+/// Calls with a stream of responses or of requests fail: layers of tower handle one request and one response.
 #[derive(Clone)]
 pub struct ServiceCaller<S> {
     service: S,

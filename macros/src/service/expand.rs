@@ -47,7 +47,9 @@ fn own_trait(service: &Service) -> TokenStream {
 fn constant(service: &Service, method: &Method, rpc: &Path) -> TokenStream {
     let name = format!("{}.{}", service.name, method.name);
     let idempotent = method.is_idempotent.then(|| quote!(.idempotent()));
-    quote!(#rpc::Method::new(#name) #idempotent)
+    let requests = method.requests.as_ref().map(|_| quote!(.with_requests()));
+    let responses = matches!(method.response, Response::Several(..)).then(|| quote!(.with_responses()));
+    quote!(#rpc::Method::new(#name) #idempotent #requests #responses)
 }
 
 /// Returns the parameters of a method behind `&self`, in order.
@@ -56,6 +58,7 @@ fn parameters(method: &Method) -> Vec<&Argument> {
     if let Some((at, context)) = &method.context {
         parameters.insert(*at, context);
     }
+    parameters.extend(method.requests.as_ref().map(|(requests, _)| requests));
     parameters
 }
 
@@ -69,41 +72,7 @@ fn client(service: &Service, rpc: &Path) -> TokenStream {
     let Service { visibility, name, methods, .. } = service;
     let client = format_ident!("{name}Client");
     let about = format!(" Calls the methods of [`{name}`] at another process.");
-    let calls = methods.iter().map(|method| {
-        let docs = docs(method);
-        let constant = constant(service, method, rpc);
-        let name = &method.name;
-        let request = request(method);
-        let response = method.response.ty();
-        let arguments = method.arguments.iter().map(|argument| {
-            let name = &argument.name;
-            let ty = &argument.ty;
-            quote!(#name: #ty)
-        });
-        let names = method.arguments.iter().map(|argument| &argument.name);
-        let (output, make) = match &method.response {
-            Response::One(..) => (quote!(#response), quote!(response)),
-            Response::Several(..) => {
-                (quote!(#rpc::Responses<__Caller::Parts, __Codec, #response>), quote!(responses))
-            }
-        };
-        quote! {
-            #(#docs)*
-            ///
-            /// # Errors
-            /// See `FailureKind`.
-            #visibility async fn #name(
-                &self,
-                #(#arguments),*
-            ) -> ::core::result::Result<#output, #rpc::Failure>
-            where
-                __Codec: #rpc::Codec<#request> + #rpc::Codec<#response>,
-            {
-                const METHOD: #rpc::Method = #constant;
-                self.client.call::<#request, #response>(METHOD, &(#(#names,)*)).#make().await
-            }
-        }
-    });
+    let calls = methods.iter().map(|method| calls(service, method, rpc));
     quote! {
         #[doc = #about]
         #[derive(Debug, Clone)]
@@ -143,6 +112,74 @@ fn client(service: &Service, rpc: &Path) -> TokenStream {
     }
 }
 
+/// Returns the functions of the client that call a method.
+fn calls(service: &Service, method: &Method, rpc: &Path) -> TokenStream {
+    let Method { name, response, .. } = method;
+    let docs = docs(method);
+    let ty = response.ty();
+    let (output, make) = match response {
+        Response::One(..) => (quote!(#ty), quote!(response)),
+        Response::Several(..) => (quote!(#rpc::Responses<__Caller::Parts, __Codec, #ty>), quote!(responses)),
+    };
+    let plain = call(service, method, name, &output, &make, rpc);
+    let with_trailers = format_ident!("{name}_and_trailers");
+    let is_taken = service.methods.iter().any(|method| method.name == with_trailers);
+    let with_trailers = (matches!(response, Response::One(..)) && !is_taken).then(|| {
+        let about =
+            format!(" Works as [`{name}`](Self::{name}), and returns the metadata of the server, too.");
+        let output = quote!((#ty, #rpc::Metadata));
+        let function = call(service, method, &with_trailers, &output, &quote!(response_and_trailers), rpc);
+        quote! {
+            #[doc = #about]
+            #[doc = ""]
+            #[allow(dead_code)]
+            #function
+        }
+    });
+    quote!(#(#docs)* #[doc = ""] #plain #with_trailers)
+}
+
+/// Returns a function of the client, which makes a call by `make`.
+fn call(
+    service: &Service,
+    method: &Method,
+    name: &Ident,
+    output: &TokenStream,
+    make: &TokenStream,
+    rpc: &Path,
+) -> TokenStream {
+    let Service { visibility, .. } = service;
+    let constant = constant(service, method, rpc);
+    let (request, response) = (request(method), method.response.ty());
+    let names = method.arguments.iter().map(|argument| &argument.name);
+    let arguments = method.arguments.iter().map(|Argument { name, ty }| quote!(#name: #ty));
+    let requests = method.requests.iter().map(|(argument, _)| &argument.name);
+    let streams = method.requests.iter().map(|(argument, item)| {
+        let name = &argument.name;
+        quote!(#name: impl #rpc::Stream<Item = #item> + ::core::marker::Send + 'static)
+    });
+    let items = method.requests.iter().map(|(_, item)| item);
+    quote! {
+        /// # Errors
+        /// See `FailureKind`.
+        #visibility async fn #name(
+            &self,
+            #(#arguments,)*
+            #(#streams,)*
+        ) -> ::core::result::Result<#output, #rpc::Failure>
+        where
+            __Codec: #rpc::Codec<#request> + #rpc::Codec<#response> #(+ #rpc::Codec<#items>)*,
+        {
+            const METHOD: #rpc::Method = #constant;
+            self.client
+                .call::<#request, #response>(METHOD, &(#(#names,)*))
+                #(.requests(#requests))*
+                .#make()
+                .await
+        }
+    }
+}
+
 fn server(service: &Service, rpc: &Path) -> TokenStream {
     let Service { visibility, name, methods, .. } = service;
     let server = format_ident!("{name}Server");
@@ -151,6 +188,8 @@ fn server(service: &Service, rpc: &Path) -> TokenStream {
     let variants: Vec<_> = methods.iter().map(variant).collect();
     let types: Vec<_> = methods.iter().map(|method| method.response.ty()).collect();
     let requests: Vec<_> = methods.iter().map(request).collect();
+    let items = methods.iter().filter_map(|method| method.requests.as_ref()).map(|(_, item)| item);
+    let constants = methods.iter().map(|method| constant(service, method, rpc));
     let first = types[0];
     let arms = methods.iter().zip(&variants).map(|(method, variant)| {
         let constant = constant(service, method, rpc);
@@ -158,10 +197,15 @@ fn server(service: &Service, rpc: &Path) -> TokenStream {
         let names: Vec<_> = method.arguments.iter().map(|argument| &argument.name).collect();
         let (context, reply) = reply(service, method, variant, rpc);
         let context = context.map(|context| quote!(let #context = __request.context();));
+        let streams = method.requests.iter().map(|(argument, item)| {
+            let name = &argument.name;
+            quote!(let #name = __request.requests::<#item, __Codec>(&self.codec);)
+        });
         quote! {
             if __request.is(const { #constant }) {
                 let (#(#names,)*) = __request.decode::<#request, __Codec>(&self.codec)?;
                 #context
+                #(#streams)*
                 // Its buffer is not needed while the method runs.
                 ::core::mem::drop(__request);
                 return ::core::result::Result::Ok(#reply);
@@ -202,6 +246,7 @@ fn server(service: &Service, rpc: &Path) -> TokenStream {
             __Service: #name,
             #response: ::core::marker::Sync,
             #(__Codec: #rpc::Codec<#types> + #rpc::Codec<#requests>,)*
+            #(__Codec: #rpc::Codec<#items>,)*
         {
             type Response = #response;
 
@@ -225,6 +270,11 @@ fn server(service: &Service, rpc: &Path) -> TokenStream {
 
             fn limit(&self) -> usize {
                 #rpc::Codec::<#first>::limit(&self.codec)
+            }
+
+            fn methods(&self) -> &[#rpc::Method] {
+                const METHODS: &[#rpc::Method] = &[#(#constants),*];
+                METHODS
             }
         }
     }

@@ -21,6 +21,8 @@ pub(crate) struct Method {
     pub(crate) arguments: Vec<Argument>,
     /// The parameter of type `&Context`, and the number of arguments in front of it.
     pub(crate) context: Option<(usize, Argument)>,
+    /// The last parameter, of type `rpc::Requests<T>`, and the `T`.
+    pub(crate) requests: Option<(Argument, Type)>,
     pub(crate) response: Response,
     /// True if the method returns `Result<T, rpc::Failure>`, or a stream of such items.
     pub(crate) fails: bool,
@@ -105,67 +107,105 @@ impl Method {
         let mut attributes = function.attrs.clone();
         let before = attributes.len();
         attributes.retain(|attribute| !attribute.path().is_ident("idempotent"));
-        let (arguments, context) = arguments(function)?;
+        let Parameters { arguments, context, requests } = Parameters::parse(function)?;
         let mut response = response(function)?;
+        let is_idempotent = attributes.len() < before;
+        if let Some((requests, _)) = requests.as_ref().filter(|_| is_idempotent) {
+            let what =
+                "a call with a stream of requests is never repeated, so its method is not `#[idempotent]`";
+            return Err(Error::new_spanned(&requests.ty, what));
+        }
         Ok(Self {
-            is_idempotent: attributes.len() < before,
+            is_idempotent,
             attributes,
             name: signature.ident.clone(),
             arguments,
             context,
+            requests,
             fails: response.take_failure(),
             response,
         })
     }
 }
 
-/// The arguments, and the parameter of type `&Context` behind so many of them.
-type Parameters = (Vec<Argument>, Option<(usize, Argument)>);
-
-fn arguments(function: &TraitItemFn) -> syn::Result<Parameters> {
-    let signature = &function.sig;
-    let mut inputs = signature.inputs.iter();
-    match inputs.next() {
-        Some(FnArg::Receiver(receiver))
-            if receiver.reference.is_some()
-                && receiver.mutability.is_none()
-                && receiver.colon_token.is_none() => {}
-        other => {
-            let what = "a method of a service takes `&self`: calls run at the same time";
-            return Err(match other {
-                Some(first) => Error::new_spanned(first, what),
-                None => Error::new_spanned(&signature.ident, what),
-            });
-        }
-    }
-    let (mut arguments, mut context) = (Vec::new(), None);
-    for input in inputs {
-        let (argument, is_context) = argument(input)?;
-        if !is_context {
-            arguments.push(argument);
-        } else if context.replace((arguments.len(), argument)).is_some() {
-            return Err(Error::new_spanned(input, "a method of a service has at most one `&Context`"));
-        }
-    }
-    Ok((arguments, context))
+/// The parameters of a method behind `&self`, as [`Method`] has them.
+#[derive(Default)]
+struct Parameters {
+    arguments: Vec<Argument>,
+    context: Option<(usize, Argument)>,
+    requests: Option<(Argument, Type)>,
 }
 
-/// Returns an argument, or the context and true.
-fn argument(input: &FnArg) -> syn::Result<(Argument, bool)> {
+impl Parameters {
+    fn parse(function: &TraitItemFn) -> syn::Result<Self> {
+        let signature = &function.sig;
+        let mut inputs = signature.inputs.iter();
+        match inputs.next() {
+            Some(FnArg::Receiver(receiver))
+                if receiver.reference.is_some()
+                    && receiver.mutability.is_none()
+                    && receiver.colon_token.is_none() => {}
+            other => {
+                let what = "a method of a service takes `&self`: calls run at the same time";
+                return Err(match other {
+                    Some(first) => Error::new_spanned(first, what),
+                    None => Error::new_spanned(&signature.ident, what),
+                });
+            }
+        }
+        let mut parameters = Self::default();
+        inputs.try_for_each(|input| parameters.add(input))?;
+        Ok(parameters)
+    }
+
+    fn add(&mut self, input: &FnArg) -> syn::Result<()> {
+        let argument = argument(input)?;
+        if self.requests.is_some() {
+            return Err(Error::new_spanned(input, "the `rpc::Requests` of a method are its last parameter"));
+        }
+        if is_context(&argument.ty) {
+            let before = self.context.replace((self.arguments.len(), argument));
+            return match before {
+                None => Ok(()),
+                Some(_) => Err(Error::new_spanned(input, "a method of a service has at most one `&Context`")),
+            };
+        }
+        match item_of_requests(&argument.ty) {
+            Some(item) => self.requests = Some((argument, item)),
+            None => self.arguments.push(argument),
+        }
+        Ok(())
+    }
+}
+
+/// Returns an argument that owns its data, or the context.
+fn argument(input: &FnArg) -> syn::Result<Argument> {
     let FnArg::Typed(input) = input else {
         return Err(Error::new_spanned(input, "`self` comes first"));
     };
     let Pat::Ident(name) = &*input.pat else {
         return Err(Error::new_spanned(&input.pat, "an argument of a service has a name and no pattern"));
     };
-    let is_context = is_context(&input.ty);
     if let Type::Reference(reference) = &*input.ty
-        && !is_context
+        && !is_context(&input.ty)
     {
         let what = "an argument is sent to another process, so it owns its data: `String` instead of `&str`, `Vec<T>` instead of `&[T]`";
         return Err(Error::new_spanned(reference, what));
     }
-    Ok((Argument { name: name.ident.clone(), ty: (*input.ty).clone() }, is_context))
+    Ok(Argument { name: name.ident.clone(), ty: (*input.ty).clone() })
+}
+
+/// Returns the `T` of `rpc::Requests<T>`. The name alone may be that of a type of the application.
+fn item_of_requests(ty: &Type) -> Option<Type> {
+    let Type::Path(path) = ty else { return None };
+    let mut names = path.path.segments.iter().rev();
+    let last = names.next().filter(|last| last.ident == "Requests")?;
+    names.next().filter(|name| name.ident == "rpc")?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
+    match arguments.args.first() {
+        Some(GenericArgument::Type(item)) if arguments.args.len() == 1 => Some(item.clone()),
+        _ => None,
+    }
 }
 
 /// Returns true for `&Context`, with any path in front of the name.

@@ -81,6 +81,22 @@ fn a_method_has_one_context() {
 }
 
 #[test]
+fn a_stream_of_requests_comes_last_and_is_never_repeated() {
+    refuses(
+        "#[service] trait Log { async fn write(&self, lines: rpc::Requests<String>, «to: String»); }",
+        "the `rpc::Requests` of a method are its last parameter",
+    );
+    refuses(
+        "#[service] trait Log { async fn write(&self, lines: bertha::rpc::Requests<u8>, «of: &Context»); }",
+        "the `rpc::Requests` of a method are its last parameter",
+    );
+    refuses(
+        "#[service] trait Log { #[idempotent] async fn write(&self, lines: «rpc::Requests<String>»); }",
+        "a call with a stream of requests is never repeated, so its method is not `#[idempotent]`",
+    );
+}
+
+#[test]
 fn an_argument_has_a_name_and_a_response_a_type() {
     refuses(
         "#[service] trait Adder { async fn add(&self, «(a, b)»: (u32, u32)) -> u32; }",

@@ -18,6 +18,8 @@ use std::time::Instant;
 pub const NEXT: Method = Method::new("next");
 /// A method that is answered with a stream of as many responses as the request says.
 pub const COUNT: Method = Method::new("count");
+/// A method that is answered with the sum of its requests.
+pub const SUM: Method = Method::new("sum");
 /// A method that is never answered.
 const WAIT: Method = Method::new("wait");
 
@@ -29,7 +31,8 @@ const WINDOW: u32 = 64;
 
 /// Passes the messages in these bytes, each behind its length of one byte, to a server and to a client. A
 /// valid message is written as it was read. The server sends at most one end for each call, and no part of a
-/// stream that was not granted. The client has one outcome for each call, and no slot stays taken.
+/// stream that was not granted; it grants a window of requests beyond those that have come. The client has one
+/// outcome for each call, sends no request that was not granted, and no slot stays taken.
 pub fn messages(bytes: &[u8]) {
     let messages = split(bytes);
     messages.iter().for_each(|message| check_format(message));
@@ -44,6 +47,7 @@ mod kind {
     pub(super) const PART: u8 = 3;
     pub(super) const END: u8 = 4;
     pub(super) const CREDIT: u8 = 5;
+    pub(super) const CANCEL: u8 = 6;
     pub(super) const FAILURE: u8 = 7;
     pub(super) const TRACED_CALL: u8 = 8;
     /// The bit of a message with metadata.
@@ -80,6 +84,10 @@ struct Asked {
     /// Number of parts that the server has sent for it.
     parts: usize,
     ends: usize,
+    /// Number of requests of streams that have come for it.
+    requests: u32,
+    /// Number of times that the server takes no further requests.
+    refusals: usize,
 }
 
 fn check_server(messages: Vec<Buf>) {
@@ -95,6 +103,7 @@ fn check_server(messages: Vec<Buf>) {
                 asked.credits += 1;
                 asked.granted = asked.granted.max(number(message).unwrap());
             }
+            kind::PART => asked.requests += 1,
             _ => {}
         }
     }
@@ -112,9 +121,12 @@ fn check_server(messages: Vec<Buf>) {
                 asked.parts += 1;
                 assert!(number(message).unwrap() < asked.granted.max(WINDOW));
             }
+            kind::CREDIT => assert!(number(message).unwrap() <= WINDOW + asked.requests),
+            kind::CANCEL => asked.refusals += 1,
             other => panic!("a server sends no message of the kind {other}"),
         }
         assert!(asked.ends <= asked.calls, "a call was answered twice");
+        assert!(asked.refusals <= asked.calls, "requests were refused twice");
         // The bound holds for any number that is granted at once.
         assert!(asked.parts <= WINDOW as usize * (asked.calls + asked.credits));
     }
@@ -122,7 +134,10 @@ fn check_server(messages: Vec<Buf>) {
 
 fn check_client(messages: Vec<Buf>) {
     let (stage, count) = (Stage::new(), messages.len() as u64);
-    let connection = Rpc::new().wrap(Feed::on(stage.clone(), messages)).now_or_never().unwrap().unwrap();
+    let credits = messages.iter().filter(|message| message.first() == Some(&kind::CREDIT)).count();
+    let feed = Feed::on(stage.clone(), messages);
+    let sent = feed.sent();
+    let connection = Rpc::new().wrap(feed).now_or_never().unwrap().unwrap();
     let client = Client::over(Multiplexer::with_limit(connection, 4));
     let mut calls: Vec<_> = (0..2).map(|_| Box::pin(client.call::<u64, u64>(NEXT, &7).response())).collect();
     let mut opening = Box::pin(client.call::<u64, u64>(COUNT, &7).responses());
@@ -132,7 +147,13 @@ fn check_client(messages: Vec<Buf>) {
     assert!(calls.iter_mut().all(|call| call.as_mut().now_or_never().is_none()));
     let mut responses = opening.as_mut().now_or_never().map(Result::unwrap);
     assert!(responses.is_some(), "a stream is open once its call is queued");
+    let numbers = client.call::<u64, u64>(SUM, &7).requests(futures_util::stream::iter(0..1_000));
+    let mut sum = Box::pin(numbers.response());
+    assert!(sum.as_mut().now_or_never().is_none());
     stage.run();
+    let requests = sent.lock().unwrap().iter().filter(|message| message[0] == kind::PART).count();
+    assert!(requests <= WINDOW as usize * credits, "{requests} requests by {credits} grants");
+    assert!(sum.now_or_never().is_some(), "a call with requests has no outcome");
     // The connection has ended, and so have all calls.
     for call in calls {
         assert!(call.now_or_never().is_some(), "a call has no outcome");
@@ -169,6 +190,13 @@ impl Service for Numbers {
         }
         if request.is(COUNT) {
             return Ok(Reply::each(futures_util::stream::iter(0..number), |number| number));
+        }
+        if request.is(SUM) {
+            let (mut sum, mut requests) = (number, request.requests::<u64, _>(&CODEC));
+            while let Some(number) = requests.next().await {
+                sum = sum.wrapping_add(number?);
+            }
+            return Ok(Reply::One(sum));
         }
         if request.is(WAIT) {
             pending::<()>().await;

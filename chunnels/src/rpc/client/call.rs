@@ -1,6 +1,6 @@
 //! A call that was not made yet.
 
-use super::{Attached, Caller, Client, Responses};
+use super::{Attached, CallWithRequests, Caller, Client, Responses};
 use crate::rpc::encode::{Encoded, decode};
 use crate::rpc::{Failure, Metadata, Method};
 use crate::serialize::Codec;
@@ -16,11 +16,11 @@ use std::time::Duration;
 /// Awaiting it allocates its future; [`response`](Self::response) does not.
 #[must_use = "nothing is sent before it is awaited"]
 pub struct Call<'a, T, K, Q, R> {
-    client: &'a Client<T, K>,
-    method: Method,
-    request: &'a Q,
-    deadline: Option<Duration>,
-    attached: Attached,
+    pub(super) client: &'a Client<T, K>,
+    pub(super) method: Method,
+    pub(super) request: &'a Q,
+    pub(super) deadline: Option<Duration>,
+    pub(super) attached: Attached,
     response: PhantomData<fn() -> R>,
 }
 
@@ -43,6 +43,11 @@ impl<'a, T, K, Q, R> Call<'a, T, K, Q, R> {
     pub fn metadata(mut self, key: &str, value: impl AsRef<[u8]>) -> Self {
         self.attached.add(key, value.as_ref());
         self
+    }
+
+    /// Adds a stream of requests behind the first, for a method that [takes them](crate::rpc::Requests).
+    pub fn requests<S>(self, requests: S) -> CallWithRequests<'a, T, K, Q, R, S> {
+        CallWithRequests::new(self, requests)
     }
 }
 

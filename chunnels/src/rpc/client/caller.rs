@@ -1,8 +1,9 @@
 //! Whatever carries encoded calls.
 
 use crate::rpc::encode::Encode;
-use crate::rpc::{Failure, Metadata, Method};
+use crate::rpc::{Failure, FailureKind, Metadata, Method};
 use bertha_core::Buf;
+use futures_util::Stream;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ pub trait Caller: Clone + Send + Sync + 'static {
     /// Makes a call with one response, to which `metadata` goes beside the request. It fails once `deadline` has passed.
     ///
     /// # Errors
-    /// See [`FailureKind`](crate::rpc::FailureKind).
+    /// See [`FailureKind`].
     fn ask<E: Encode + ?Sized>(
         &self,
         method: Method,
@@ -47,6 +48,50 @@ pub trait Caller: Clone + Send + Sync + 'static {
         metadata: &Metadata,
         request: &E,
     ) -> impl Future<Output = Result<Self::Parts, Failure>> + Send;
+
+    /// Makes a call with a stream of requests behind the first request, and one response. The call is never repeated,
+    /// since a stream is there once. `requests` is dropped once the call is over, or the server takes no more.
+    ///
+    /// The default fails, for carriers without such calls.
+    ///
+    /// # Errors
+    /// See [`FailureKind`].
+    fn ask_with_requests<E: Encode + ?Sized, I: Encode + Send + 'static>(
+        &self,
+        method: Method,
+        deadline: Option<Duration>,
+        metadata: &Metadata,
+        request: &E,
+        requests: impl Stream<Item = I> + Send + 'static,
+    ) -> impl Future<Output = Result<Answer, Failure>> + Send {
+        let _ = (method, deadline, metadata, request, requests);
+        async { Err(no_requests()) }
+    }
+
+    /// Makes a call with a stream of requests, as [`ask_with_requests`](Self::ask_with_requests), and a stream of
+    /// responses.
+    ///
+    /// The default fails, for carriers without such calls.
+    ///
+    /// # Errors
+    /// The errors of sending.
+    fn open_with_requests<E: Encode + ?Sized, I: Encode + Send + 'static>(
+        &self,
+        method: Method,
+        deadline: Option<Duration>,
+        metadata: &Metadata,
+        request: &E,
+        requests: impl Stream<Item = I> + Send + 'static,
+    ) -> impl Future<Output = Result<Self::Parts, Failure>> + Send {
+        let _ = (method, deadline, metadata, request, requests);
+        async { Err(no_requests()) }
+    }
+}
+
+#[cold]
+fn no_requests() -> Failure {
+    let what = "this carrier of calls has no streams of requests; make the call over a connection";
+    Failure::of(FailureKind::UnknownMethod, what)
 }
 
 /// The answer to a call: the encoded response, and the metadata that the server has sent with it.

@@ -1,8 +1,8 @@
 //! The calls under way at a client, without I/O.
 
 use super::Answer;
-use super::parts::{Next, Parts, Violation};
 use crate::rpc::message::{CallId, Content, MAX_SLOT, Message};
+use crate::rpc::parts::{Allowance, Next, Parts, Violation};
 use crate::rpc::{Failure, FailureKind, Metadata, Method};
 use bertha_core::Buf;
 use std::task::{Poll, Waker};
@@ -53,11 +53,45 @@ enum CallState {
 
 #[derive(Debug)]
 struct Stream {
+    /// The responses. A single response is a stream with one part.
     parts: Parts,
+    has_one_response: bool,
     failure: Option<Failure>,
     /// The metadata of the end, once that has arrived.
     trailers: Metadata,
     waker: Option<Waker>,
+    requests: Option<Requests>,
+}
+
+/// The requests of a call that has a stream of them.
+#[derive(Debug, Default)]
+struct Requests {
+    /// Nothing before the server's first grant: a request that overtakes its call would be of no call.
+    allowance: Allowance,
+    /// True once their end was sent, or the server takes no more.
+    are_over: bool,
+    /// The task that sends them.
+    waker: Option<Waker>,
+}
+
+impl Stream {
+    fn new(has_one_response: bool, requests: Option<Requests>) -> Box<Self> {
+        let (failure, trailers, waker) = Default::default();
+        Box::new(Self { parts: Parts::new(), has_one_response, failure, trailers, waker, requests })
+    }
+
+    /// Ends the requests. Returns the task that sends them.
+    fn end_requests(&mut self) -> Option<Waker> {
+        let requests = self.requests.as_mut()?;
+        requests.are_over = true;
+        requests.waker.take()
+    }
+
+    /// Takes in a single response.
+    fn on_response(&mut self, response: Buf) -> Result<(), Violation> {
+        self.parts.on_part(0, response)?;
+        self.parts.on_end(1)
+    }
 }
 
 /// A message of the server, as far as its call is concerned.
@@ -75,11 +109,14 @@ impl Taken {
     }
 }
 
-/// The number of responses to a call.
+/// The streams of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Responses {
-    One,
-    Several,
+pub(super) enum Streams {
+    /// One request and one response.
+    Neither,
+    Responses,
+    Requests,
+    Both,
 }
 
 impl Calls {
@@ -122,11 +159,7 @@ impl Calls {
     /// # Errors
     /// [`FailureKind::Overloaded`] if there is none, and that of the connection once it has ended.
     #[inline]
-    pub(super) fn begin(
-        &mut self,
-        responses: Responses,
-        deadline: Option<Instant>,
-    ) -> Result<CallId, Failure> {
+    pub(super) fn begin(&mut self, streams: Streams, deadline: Option<Instant>) -> Result<CallId, Failure> {
         if let Some(failure) = &self.ended {
             return Err(failure.clone());
         }
@@ -147,12 +180,11 @@ impl Calls {
         };
         let slot = &mut self.slots[number as usize];
         slot.deadline = deadline;
-        slot.state = match responses {
-            Responses::One => CallState::Waiting(None),
-            Responses::Several => {
-                let (failure, trailers, waker) = Default::default();
-                CallState::Streaming(Box::new(Stream { parts: Parts::new(), failure, trailers, waker }))
-            }
+        slot.state = match streams {
+            Streams::Neither => CallState::Waiting(None),
+            Streams::Responses => CallState::Streaming(Stream::new(false, None)),
+            Streams::Requests => CallState::Streaming(Stream::new(true, Some(Requests::default()))),
+            Streams::Both => CallState::Streaming(Stream::new(false, Some(Requests::default()))),
         };
         if let Some(deadline) = deadline {
             self.earliest = Some(self.earliest.map_or(deadline, |earliest| earliest.min(deadline)));
@@ -274,6 +306,45 @@ impl Calls {
         }
     }
 
+    /// Returns true once a further request of a stream may be sent, and false once no more are to be sent. `waker` is
+    /// called at any change, also after true was returned.
+    pub(super) fn poll_room_for_request(&mut self, id: CallId, waker: &Waker) -> Poll<bool> {
+        let Some(requests) = self.requests(id) else { return Poll::Ready(false) };
+        wait(&mut requests.waker, waker);
+        if requests.allowance.has_room() { Poll::Ready(true) } else { Poll::Pending }
+    }
+
+    /// Returns the message of a request for which there is room; `None` if no more are to be sent.
+    pub(super) fn request(&mut self, id: CallId, body: Buf) -> Option<Message> {
+        let index = self.requests(id)?.allowance.take();
+        Some(Message { call: id, content: Content::Part { index }, has_metadata: false, body: Some(body) })
+    }
+
+    /// Ends the requests. Returns the message that tells the server, unless no more are to be sent.
+    pub(super) fn end_requests(&mut self, id: CallId) -> Option<Message> {
+        let requests = self.requests(id)?;
+        requests.are_over = true;
+        let parts = requests.allowance.sent();
+        Some(Message::signal(id, Content::End { parts }))
+    }
+
+    /// Fails a call whose requests can't go on, unless no more are to be sent, and cancels it at the server.
+    #[cold]
+    pub(super) fn break_off(&mut self, id: CallId, failure: Failure, woken: &mut Vec<Waker>) {
+        if self.requests(id).is_some() {
+            self.fail(id, failure, woken);
+            self.outgoing.push(Message::signal(id, Content::Cancel));
+        }
+    }
+
+    /// Returns the requests of a call, unless no more are to be sent.
+    fn requests(&mut self, id: CallId) -> Option<&mut Requests> {
+        match &mut self.live(id)?.state {
+            CallState::Streaming(stream) => stream.requests.as_mut().filter(|requests| !requests.are_over),
+            _ => None,
+        }
+    }
+
     /// Gives a call up, and its slot. The server is told if it may still be at work.
     pub(super) fn cancel(&mut self, id: CallId) {
         let Some(slot) = self.live(id) else { return };
@@ -298,7 +369,7 @@ impl Calls {
     /// Fails a call.
     pub(super) fn fail(&mut self, id: CallId, failure: Failure, woken: &mut Vec<Waker>) {
         if let Some(slot) = self.live(id) {
-            woken.extend(slot.fail(failure));
+            slot.fail(failure, woken);
         }
     }
 
@@ -334,22 +405,43 @@ impl Calls {
                 body,
             ) => {
                 let failure = reported(kind, may_have_run, body.as_deref()).with_trailers(trailers);
-                woken.extend(slot.fail(failure));
+                slot.fail(failure, woken);
                 Taken::Expected
             }
             (CallState::Waiting(_) | CallState::Streaming(_), Content::Full { calls }, _) => {
-                woken.extend(slot.fail(Failure::refused(calls)));
+                slot.fail(Failure::refused(calls), woken);
                 self.full_at = Some(self.full_at.map_or(calls, |earlier| earlier.min(calls)));
                 Taken::Expected
             }
-            (CallState::Streaming(stream), Content::Part { index }, Some(body)) => {
+            (CallState::Streaming(stream), Content::Part { index }, Some(body))
+                if !stream.has_one_response =>
+            {
                 woken.extend(stream.waker.take());
                 Taken::of(stream.parts.on_part(index, body))
             }
-            (CallState::Streaming(stream), Content::End { parts }, _) => {
+            (CallState::Streaming(stream), Content::End { parts }, _) if !stream.has_one_response => {
                 woken.extend(stream.waker.take());
+                woken.extend(stream.end_requests());
                 stream.trailers = trailers;
                 Taken::of(stream.parts.on_end(parts))
+            }
+            (CallState::Streaming(stream), Content::Response, Some(response)) if stream.has_one_response => {
+                woken.extend(stream.waker.take());
+                woken.extend(stream.end_requests());
+                stream.trailers = trailers;
+                Taken::of(stream.on_response(response))
+            }
+            (CallState::Streaming(stream), Content::Credit { parts }, _) if stream.requests.is_some() => {
+                if let Some(requests) = &mut stream.requests {
+                    requests.allowance.grant(parts);
+                    woken.extend(requests.waker.take());
+                }
+                Taken::Expected
+            }
+            // The server takes no further requests.
+            (CallState::Streaming(stream), Content::Cancel, _) if stream.requests.is_some() => {
+                woken.extend(stream.end_requests());
+                Taken::Expected
             }
             (CallState::Answered(_), _, _) => Taken::Late,
             _ => Taken::Wrong,
@@ -392,7 +484,7 @@ impl Calls {
             };
             match slot.deadline {
                 Some(deadline) if is_under_way && deadline <= now => {
-                    woken.extend(slot.fail(timed_out()));
+                    slot.fail(timed_out(), woken);
                     let id = CallId { slot: number as u32, generation: slot.generation };
                     self.outgoing.push(Message::signal(id, Content::Cancel));
                 }
@@ -409,7 +501,7 @@ impl Calls {
         self.ended.get_or_insert_with(|| failure.clone());
         self.outgoing.clear();
         for slot in &mut self.slots {
-            woken.extend(slot.fail(failure.clone().after_running()));
+            slot.fail(failure.clone().after_running(), woken);
         }
     }
 
@@ -428,19 +520,19 @@ impl Calls {
 }
 
 impl Slot {
-    /// Answers with a failure, unless there is an answer already. Returns the task that waits.
-    fn fail(&mut self, failure: Failure) -> Option<Waker> {
+    /// Answers with a failure, unless there is an answer already. The tasks that wait are added to `woken`.
+    fn fail(&mut self, failure: Failure, woken: &mut Vec<Waker>) {
         match &mut self.state {
             CallState::Waiting(waker) => {
-                let waker = waker.take();
+                woken.extend(waker.take());
                 self.state = CallState::Answered(Err(failure));
-                waker
             }
             CallState::Streaming(stream) => {
                 stream.failure.get_or_insert(failure);
-                stream.waker.take()
+                woken.extend(stream.waker.take());
+                woken.extend(stream.end_requests());
             }
-            CallState::Free | CallState::Answered(_) => None,
+            CallState::Free | CallState::Answered(_) => {}
         }
     }
 }
@@ -472,7 +564,7 @@ fn timed_out() -> Failure {
 
 #[cold]
 fn malformed() -> Failure {
-    let what = "the server's answer is none to this call, one response or several; the two ends differ in their methods";
+    let what = "the server's answer is none to this call, with one request or several, and one response or several; the two ends differ in their methods";
     Failure::of(FailureKind::Malformed, what).after_running()
 }
 

@@ -2,11 +2,12 @@
 
 mod attached;
 mod call;
+mod call_with_requests;
 mod caller;
 mod calls;
 mod multiplexer;
-mod parts;
 mod reconnecting;
+mod requests;
 mod responses;
 mod room;
 mod statistics;
@@ -16,9 +17,9 @@ use crate::serialize::{Codec, Postcard};
 use attached::Attached;
 use bertha_core::Connection;
 pub use call::Call;
+pub use call_with_requests::CallWithRequests;
 pub use caller::{Answer, Caller, ResponseParts};
 pub use multiplexer::{MultiplexedParts, Multiplexer};
-pub(super) use parts::WINDOW;
 pub use reconnecting::Reconnecting;
 pub use responses::Responses;
 pub use statistics::CallStatistics;
@@ -77,7 +78,8 @@ impl<T: Caller, K> Client<T, K> {
         &self.caller
     }
 
-    /// Returns a call, to be awaited; or with [`Call::responses`] a stream of responses.
+    /// Returns a call, to be awaited; or with [`Call::responses`] a stream of responses, and with [`Call::requests`] a
+    /// call with a stream of requests.
     ///
     /// ```
     /// use bertha_chunnels::rpc::{Caller, Client, Failure, Method};

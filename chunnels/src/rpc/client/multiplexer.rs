@@ -1,6 +1,7 @@
 //! Calls of many tasks over one connection.
 
-use super::calls::{Calls, Responses};
+use super::calls::{Calls, Streams};
+use super::requests::send_requests;
 use super::room::Room;
 use super::{Answer, CallStatistics, Caller, ResponseParts};
 use crate::rpc::encode::{Encode, Encoder};
@@ -10,6 +11,7 @@ use crate::rpc::transient::TransientErrors;
 use crate::rpc::{Failure, FailureKind, Message, Metadata, Method, OF_NO_CALL};
 use crate::task_end::{self, runtime_ended};
 use bertha_core::{Base, Buf, Connection, Drops, Error, Runtime};
+use futures_util::Stream;
 use futures_util::future::{Either, select};
 use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
@@ -25,7 +27,7 @@ const BURST: usize = 64;
 /// The calls under way, unless another limit is set: as many as a server allows by default.
 const LIMIT: usize = 1024;
 
-type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
+pub(super) type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
 /// Calls of many tasks over one connection of [`Rpc`](crate::rpc::Rpc). Clones share it.
 ///
@@ -49,8 +51,8 @@ pub(super) struct MultiplexerShared<C: Connection> {
     state: Mutex<MultiplexerState<TaskOf<C>>>,
 }
 
-struct MultiplexerState<Task> {
-    calls: Calls,
+pub(super) struct MultiplexerState<Task> {
+    pub(super) calls: Calls,
     /// The task that sends, while it waits for messages.
     sender: Option<Waker>,
     /// Fails calls at a time that is no later than the first deadline.
@@ -65,7 +67,7 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
 
     /// Calls over `connection`, at most `limit` at a time. A call beyond waits, in turn and up to its deadline, until a call under way has
     /// ended. A server that allows fewer calls refuses a call; from then on the server's limit holds, and the refused call is made again, unless it
-    /// has a stream of responses. Without a deadline a task waits for ever that holds all the room by streams which it does not read.
+    /// has a stream of responses or of requests. Without a deadline a task waits for ever that holds all the room by streams which it does not read.
     pub fn with_limit(connection: C, limit: usize) -> Self {
         let limit = limit.clamp(1, MAX_SLOT as usize);
         let state = MultiplexerState { calls: Calls::new(limit), sender: None, timer: None };
@@ -180,7 +182,7 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
         until: Option<Instant>,
         metadata: &Metadata,
         request: &(impl Encode + ?Sized),
-        responses: Responses,
+        streams: Streams,
     ) -> Result<Pending<C>, Failure> {
         let place = self.room(until).await?;
         let shared = &self.held.shared;
@@ -194,7 +196,7 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
         let within = until.map(|until| until.saturating_duration_since(shared.now()));
         let (message, pending) = {
             let mut state = shared.state.lock();
-            let id = state.calls.begin(responses, until)?;
+            let id = state.calls.begin(streams, until)?;
             let pending = Pending { place, id, is_done: false };
             let message = Calls::message(id, method, within, body, is_traced, !metadata.is_empty());
             shared.arm(&mut state);
@@ -242,7 +244,7 @@ impl<C: Connection<Data = Message>> Caller for Multiplexer<C> {
         trace::calling(method, async move {
             let until = self.until(deadline);
             loop {
-                let mut pending = self.begin(method, until, metadata, request, Responses::One).await?;
+                let mut pending = self.begin(method, until, metadata, request, Streams::Neither).await?;
                 let answer = poll_fn(|cx| {
                     let mut state = pending.place.held.shared.state.lock();
                     let answered = state.calls.poll_answer(pending.id, cx.waker());
@@ -271,9 +273,39 @@ impl<C: Connection<Data = Message>> Caller for Multiplexer<C> {
     ) -> Result<Self::Parts, Failure> {
         // The span ends once the call is sent; its responses come later.
         let until = self.until(deadline);
-        let opening = self.begin(method, until, metadata, request, Responses::Several);
+        let opening = self.begin(method, until, metadata, request, Streams::Responses);
         let pending = trace::calling(method, opening).await?;
-        Ok(MultiplexedParts { pending, trailers: Metadata::new() })
+        Ok(MultiplexedParts { pending, trailers: Metadata::new(), _requests: None })
+    }
+
+    fn ask_with_requests<E: Encode + ?Sized, I: Encode + Send + 'static>(
+        &self,
+        method: Method,
+        deadline: Option<Duration>,
+        metadata: &Metadata,
+        request: &E,
+        requests: impl Stream<Item = I> + Send + 'static,
+    ) -> impl Future<Output = Result<Answer, Failure>> + Send {
+        trace::calling(method, async move {
+            let begun = self.begin(method, self.until(deadline), metadata, request, Streams::Requests);
+            let mut parts = begun.await?.with_requests(requests);
+            let response = poll_fn(|cx| parts.poll_part(cx)).await.ok_or_else(no_response)??;
+            // The end has come with the response.
+            let _ = poll_fn(|cx| parts.poll_part(cx)).await;
+            Ok(Answer::new(response, std::mem::take(&mut parts.trailers)))
+        })
+    }
+
+    async fn open_with_requests<E: Encode + ?Sized, I: Encode + Send + 'static>(
+        &self,
+        method: Method,
+        deadline: Option<Duration>,
+        metadata: &Metadata,
+        request: &E,
+        requests: impl Stream<Item = I> + Send + 'static,
+    ) -> Result<Self::Parts, Failure> {
+        let opening = self.begin(method, self.until(deadline), metadata, request, Streams::Both);
+        Ok(trace::calling(method, opening).await?.with_requests(requests))
     }
 }
 
@@ -320,11 +352,31 @@ impl<C: Connection> Drop for Pending<C> {
     }
 }
 
+impl<C: Connection<Data = Message>> Pending<C> {
+    /// Begins to send a stream of requests, within the connection's runtime.
+    fn with_requests<I: Encode + Send + 'static>(
+        self,
+        requests: impl Stream<Item = I> + Send + 'static,
+    ) -> MultiplexedParts<C> {
+        let shared = self.place.held.shared.clone();
+        let (ended, call) = (shared.clone(), self.id);
+        let runtime = self.shared().connection.base().runtime();
+        let sending = send_requests(shared, call, requests);
+        let task = task_end::spawn(runtime, sending, move || ended.requests_ended(call));
+        MultiplexedParts { pending: self, trailers: Metadata::new(), _requests: Some(task) }
+    }
+}
+
 /// The stream of responses to a call. Dropping it cancels the call.
 pub struct MultiplexedParts<C: Connection> {
     pending: Pending<C>,
     trailers: Metadata,
+    /// The task that sends the requests, which are dropped with it.
+    _requests: Option<TaskOf<C>>,
 }
+
+/// No reference into it is pinned.
+impl<C: Connection> Unpin for MultiplexedParts<C> {}
 
 impl<C: Connection<Data = Message>> ResponseParts for MultiplexedParts<C> {
     fn poll_part(&mut self, cx: &mut std::task::Context<'_>) -> Poll<Option<Result<Buf, Failure>>> {
@@ -345,13 +397,25 @@ impl<C: Connection<Data = Message>> ResponseParts for MultiplexedParts<C> {
 }
 
 impl<C: Connection> MultiplexerShared<C> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, MultiplexerState<TaskOf<C>>> {
+        self.state.lock()
+    }
+
+    pub(super) fn connection(&self) -> &C {
+        &self.connection
+    }
+
+    pub(super) fn encoder(&self) -> &Encoder {
+        &self.encoder
+    }
+
     fn now(&self) -> Instant {
         self.connection.base().runtime().now()
     }
 
     /// Wakes the task that sends, if there is something to send and it waits for that. Unlocks first.
     #[inline]
-    fn wake_sender(mut state: MutexGuard<'_, MultiplexerState<TaskOf<C>>>) {
+    pub(super) fn wake_sender(mut state: MutexGuard<'_, MultiplexerState<TaskOf<C>>>) {
         if !state.calls.has_outgoing() && !state.calls.has_left() {
             return;
         }
@@ -489,6 +553,11 @@ impl<C: Connection> MultiplexerShared<C> {
 fn no_room_in_time() -> Failure {
     let what = "as many calls of this client as may be were under way until the deadline";
     Failure::of(FailureKind::TimedOut, what).before_running()
+}
+
+#[cold]
+fn no_response() -> Failure {
+    Failure::of(FailureKind::Malformed, "the server has ended the call without a response").after_running()
 }
 
 /// Lets the other tasks that can run do so first.

@@ -5,6 +5,7 @@ use crate::rpc::encode::Encode;
 use crate::rpc::{Failure, FailureKind, Message, Metadata, Method};
 use bertha_core::backoff::Backoff;
 use bertha_core::{Base, Connection, Error, Runtime};
+use futures_util::Stream;
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
 use std::fmt;
@@ -24,7 +25,8 @@ type RuntimeOf<C> = <<C as Connection>::Base as Base>::Runtime;
 /// A call that was under way when the connection was lost is made again if it did not run, or if its method is
 /// [idempotent](Method::idempotent). Any other fails with [`Disconnected`](FailureKind::Disconnected), and is
 /// [in doubt](Self::in_doubt). So is a call made again that a server refuses which shuts down; once such a server has said
-/// so, later calls connect anew, and calls under way end over the old connection. A call connects up to 16 times, with growing pauses drawn at random, and not beyond its deadline.
+/// so, later calls connect anew, and calls under way end over the old connection. A call with a stream of requests is
+/// made once in any case, since its stream is there once: a failure tells if it [may have run](Failure::may_have_run). A call connects up to 16 times, with growing pauses drawn at random, and not beyond its deadline.
 ///
 /// ```
 /// use bertha_chunnels::rpc::{Client, Message, Reconnecting};
@@ -165,6 +167,18 @@ where
         retries
     }
 
+    /// Records the failure of a call that is not to be made again.
+    fn note(&self, failure: &Failure, number: u64) {
+        match failure.kind() {
+            FailureKind::Unavailable => self.shared.lose(number),
+            FailureKind::Disconnected => {
+                self.shared.lose(number);
+                self.shared.in_doubt.fetch_add(u64::from(failure.may_have_run()), Relaxed);
+            }
+            _ => {}
+        }
+    }
+
     /// Returns the deadline as a time, and what is left of it.
     fn until(&self, within: Option<Duration>) -> Option<Instant> {
         within.and_then(|within| self.shared.runtime.now().checked_add(within))
@@ -260,6 +274,36 @@ where
                 opened => return opened,
             }
         }
+    }
+
+    async fn ask_with_requests<E: Encode + ?Sized, I: Encode + Send + 'static>(
+        &self,
+        method: Method,
+        deadline: Option<Duration>,
+        metadata: &Metadata,
+        request: &E,
+        requests: impl Stream<Item = I> + Send + 'static,
+    ) -> Result<Answer, Failure> {
+        let deadline = self.until(deadline);
+        let Numbered { calls, number } = self.connected(deadline).await?;
+        let left = self.left(deadline)?;
+        let asked = calls.ask_with_requests(method, left, metadata, request, requests).await;
+        asked.inspect_err(|failure| self.note(failure, number))
+    }
+
+    async fn open_with_requests<E: Encode + ?Sized, I: Encode + Send + 'static>(
+        &self,
+        method: Method,
+        deadline: Option<Duration>,
+        metadata: &Metadata,
+        request: &E,
+        requests: impl Stream<Item = I> + Send + 'static,
+    ) -> Result<Self::Parts, Failure> {
+        let deadline = self.until(deadline);
+        let Numbered { calls, number } = self.connected(deadline).await?;
+        let left = self.left(deadline)?;
+        let opened = calls.open_with_requests(method, left, metadata, request, requests).await;
+        opened.inspect_err(|failure| self.note(failure, number))
     }
 }
 

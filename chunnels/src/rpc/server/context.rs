@@ -1,12 +1,9 @@
 //! The circumstances of a call, for its handler.
 
-use crate::rpc::message::CallId;
 use crate::rpc::{Failure, Metadata};
 use bertha_core::{Addr, Base, Connection, PeerIdentity};
 use parking_lot::Mutex;
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
 /// The circumstances of a call: who calls, with which metadata, and until when. Clones are of the same call.
@@ -45,6 +42,20 @@ struct Inner {
 }
 
 impl Context {
+    pub(super) fn new(
+        deadline: Option<Instant>,
+        peer: Option<PeerIdentity>,
+        peer_addr: Addr,
+        metadata: Metadata,
+    ) -> Self {
+        Self(Arc::new(Inner { deadline, peer, peer_addr, metadata, trailers: Mutex::default() }))
+    }
+
+    /// Takes the trailers that were given.
+    pub(super) fn take_trailers(&self) -> Metadata {
+        std::mem::take(&mut *self.0.trailers.lock())
+    }
+
     /// Returns the time, by the clock of the connection's runtime, at which the client gives up. The call is then cancelled here, too.
     pub fn deadline(&self) -> Option<Instant> {
         self.0.deadline
@@ -92,45 +103,5 @@ impl<C: Connection> OfPeer for C {
 
     fn addr(&self) -> Addr {
         self.base().peer_addr()
-    }
-}
-
-/// The contexts of the calls of a connection whose handlers asked for theirs.
-pub(super) struct Contexts<'a> {
-    connection: &'a dyn OfPeer,
-    /// The identity that the server has named.
-    named: Option<PeerIdentity>,
-    open: Mutex<HashMap<CallId, Context>>,
-    /// False for a service that never asks, whose calls pay for this flag alone.
-    is_used: AtomicBool,
-}
-
-impl<'a> Contexts<'a> {
-    pub(super) fn new(connection: &'a impl Connection, named: Option<PeerIdentity>) -> Self {
-        let (open, is_used) = Default::default();
-        Self { connection, named, open, is_used }
-    }
-
-    /// Returns the context of a call, and makes it if it is asked for the first time.
-    pub(super) fn of(&self, call: CallId, deadline: Option<Instant>, metadata: &Metadata) -> Context {
-        self.is_used.store(true, Relaxed);
-        let make = || {
-            let peer = self.named.clone().or_else(|| self.connection.identity());
-            let (metadata, trailers) = (metadata.clone(), Mutex::default());
-            Context(Arc::new(Inner { deadline, peer, peer_addr: self.connection.addr(), metadata, trailers }))
-        };
-        self.open.lock().entry(call).or_insert_with(make).clone()
-    }
-
-    /// Forgets a call, and returns the trailers that its handler has given.
-    #[inline]
-    pub(super) fn end(&self, call: CallId) -> Metadata {
-        if self.is_used.load(Relaxed) { self.take(call) } else { Metadata::new() }
-    }
-
-    #[cold]
-    fn take(&self, call: CallId) -> Metadata {
-        let context = self.open.lock().remove(&call);
-        context.map(|context| std::mem::take(&mut *context.0.trailers.lock())).unwrap_or_default()
     }
 }

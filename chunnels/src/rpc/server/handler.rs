@@ -1,13 +1,13 @@
 //! A service of one method, by a function.
 
-use super::{Reply, Request, Service};
+use super::{Context, Reply, Request, Service};
 use crate::rpc::encode::encode;
 use crate::rpc::{Failure, Method};
 use crate::serialize::{Codec, Postcard};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A service of one method, which a function answers: by [`handler`].
+/// A service of one method, which a function answers: by [`handler`] or [`handler_with_context`].
 pub struct Handler<F, Q, R, K = Postcard> {
     method: Method,
     codec: K,
@@ -25,12 +25,62 @@ pub struct Handler<F, Q, R, K = Postcard> {
 /// # drop(serving);
 /// # }
 /// ```
-pub fn handler<F, A, Q, R>(method: Method, answer: F) -> Handler<F, Q, R>
+pub fn handler<F, A, Q, R>(method: Method, answer: F) -> Handler<OfRequest<F>, Q, R>
 where
     F: Fn(Q) -> A + Send + Sync + 'static,
     A: Future<Output = Result<R, Failure>> + Send,
 {
-    Handler { method, codec: Postcard, answer, types: PhantomData }
+    Handler { method, codec: Postcard, answer: OfRequest(answer), types: PhantomData }
+}
+
+/// Returns a service of one method, which sees who calls. [`Context`] has an example.
+pub fn handler_with_context<F, A, Q, R>(method: Method, answer: F) -> Handler<OfContextAndRequest<F>, Q, R>
+where
+    F: Fn(Context, Q) -> A + Send + Sync + 'static,
+    A: Future<Output = Result<R, Failure>> + Send,
+{
+    Handler { method, codec: Postcard, answer: OfContextAndRequest(answer), types: PhantomData }
+}
+
+/// A function that answers requests `Q` by responses `R`.
+pub trait Function<Q, R>: Send + Sync + 'static {
+    type Answer: Future<Output = Result<R, Failure>> + Send;
+
+    /// Begins an answer to the decoded request.
+    fn answer(&self, request: &Request<'_>, decoded: Q) -> Self::Answer;
+}
+
+/// A function of the request alone, whose call makes no context.
+#[derive(Debug)]
+pub struct OfRequest<F>(F);
+
+impl<F, A, Q, R> Function<Q, R> for OfRequest<F>
+where
+    F: Fn(Q) -> A + Send + Sync + 'static,
+    A: Future<Output = Result<R, Failure>> + Send,
+{
+    type Answer = A;
+
+    #[inline]
+    fn answer(&self, _: &Request<'_>, decoded: Q) -> A {
+        (self.0)(decoded)
+    }
+}
+
+/// A function that sees the circumstances of its call.
+#[derive(Debug)]
+pub struct OfContextAndRequest<F>(F);
+
+impl<F, A, Q, R> Function<Q, R> for OfContextAndRequest<F>
+where
+    F: Fn(Context, Q) -> A + Send + Sync + 'static,
+    A: Future<Output = Result<R, Failure>> + Send,
+{
+    type Answer = A;
+
+    fn answer(&self, request: &Request<'_>, decoded: Q) -> A {
+        (self.0)(request.context(), decoded)
+    }
 }
 
 impl<F, Q, R, K> Handler<F, Q, R, K> {
@@ -40,10 +90,9 @@ impl<F, Q, R, K> Handler<F, Q, R, K> {
     }
 }
 
-impl<F, A, Q, R, K> Service for Handler<F, Q, R, K>
+impl<F, Q, R, K> Service for Handler<F, Q, R, K>
 where
-    F: Fn(Q) -> A + Send + Sync + 'static,
-    A: Future<Output = Result<R, Failure>> + Send,
+    F: Function<Q, R>,
     Q: Send + 'static,
     R: Send + Sync + 'static,
     K: Codec<Q> + Codec<R>,
@@ -54,10 +103,10 @@ where
         if !request.is(self.method) {
             return Err(request.unknown());
         }
-        let question = request.decode(&self.codec)?;
+        let answering = self.answer.answer(&request, request.decode(&self.codec)?);
         // Large, and not needed while the function runs.
         drop(request);
-        (self.answer)(question).await.map(Reply::One).map_err(Failure::after_running)
+        answering.await.map(Reply::One).map_err(Failure::after_running)
     }
 
     fn encode(&self, response: &R, into: &mut [u8]) -> Result<Option<usize>, Failure> {
@@ -66,6 +115,10 @@ where
 
     fn limit(&self) -> usize {
         Codec::<R>::limit(&self.codec)
+    }
+
+    fn methods(&self) -> &[Method] {
+        std::slice::from_ref(&self.method)
     }
 }
 

@@ -4,8 +4,9 @@ use super::Reply;
 use super::panics::caught;
 use super::served_calls::{OpenStream, ServedCalls};
 use super::woken::{SlotWaker, Woken};
+use crate::rpc::Failure;
 use crate::rpc::message::CallId;
-use crate::rpc::{Failure, client::WINDOW};
+use crate::rpc::parts::{Allowance, WINDOW};
 use futures_util::stream::BoxStream;
 use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
@@ -41,8 +42,7 @@ struct Slot<'a, F, R> {
 
 struct Streaming<'a, R> {
     responses: BoxStream<'a, Result<R, Failure>>,
-    sent: u32,
-    granted: u32,
+    parts: Allowance,
     _open: OpenStream,
 }
 
@@ -136,8 +136,8 @@ where
                 Err(failure) => Progress::Failure(failure),
                 Ok(Reply::Several(responses)) => {
                     let _ = caught(method, || slot.answering.set(None));
-                    slot.streaming =
-                        Some(Streaming { responses, sent: 0, granted: WINDOW, _open: self.calls.stream() });
+                    let parts = Allowance::new(WINDOW);
+                    slot.streaming = Some(Streaming { responses, parts, _open: self.calls.stream() });
                     self.wait(number, call);
                     return self.poll(number);
                 }
@@ -146,19 +146,18 @@ where
             return made(progress);
         }
         let Some(streaming) = &mut slot.streaming else { return Poll::Ready(None) };
-        if streaming.sent == streaming.granted {
+        if !streaming.parts.has_room() {
             return Poll::Ready(None);
         }
         let progress = match caught(method, || streaming.responses.as_mut().poll_next(&mut cx)) {
             Ok(Poll::Pending) => return Poll::Pending,
             Ok(Poll::Ready(Some(Ok(response)))) => {
-                let index = streaming.sent;
-                streaming.sent += 1;
+                let index = streaming.parts.take();
                 return made(Progress::Part { index, response });
             }
             // Its handler has begun, whatever the failure says.
             Ok(Poll::Ready(Some(Err(failure)))) | Err(failure) => Progress::Failure(failure.after_running()),
-            Ok(Poll::Ready(None)) => Progress::End { parts: streaming.sent },
+            Ok(Poll::Ready(None)) => Progress::End { parts: streaming.parts.sent() },
         };
         self.free(number);
         made(progress)
@@ -184,14 +183,12 @@ where
     }
 
     /// Records that the client takes parts up to this number. Returns the slot if it can go on now.
-    ///
-    /// It can have taken no part that was not sent, so whatever it grants, no more than a window of them are made at a time.
     pub(super) fn credit(&mut self, call: CallId, parts: u32) -> Option<usize> {
         let number = *self.waiting.get(&call)?;
         let streaming = self.slots[number].streaming.as_mut()?;
-        let was_out = streaming.sent == streaming.granted;
-        streaming.granted = streaming.granted.max(parts.min(streaming.sent.saturating_add(WINDOW)));
-        (was_out && streaming.sent < streaming.granted).then_some(number)
+        let was_out = !streaming.parts.has_room();
+        streaming.parts.grant(parts);
+        (was_out && streaming.parts.has_room()).then_some(number)
     }
 
     /// When [`expire`](Self::expire) is to be called, at the latest.

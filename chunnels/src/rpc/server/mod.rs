@@ -1,13 +1,16 @@
 //! The end that answers.
 
 mod context;
+mod due;
 mod generated;
 mod handler;
-mod handler_with_context;
 mod handlers;
 mod leaving;
+mod open_calls;
+mod or;
 mod outbox;
 mod panics;
+mod requests;
 mod serve;
 mod served_calls;
 mod service;
@@ -21,8 +24,9 @@ mod woken;
 pub use context::Context;
 #[doc(hidden)]
 pub use generated::Responding;
-pub use handler::{Handler, handler};
-pub use handler_with_context::{HandlerWithContext, handler_with_context};
+pub use handler::{Handler, handler, handler_with_context};
+pub use or::Or;
+pub use requests::Requests;
 pub use serve::{Serve, serve};
 pub use served_calls::ServedCalls;
 pub use service::{Reply, Request, Service};

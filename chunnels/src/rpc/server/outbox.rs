@@ -1,8 +1,8 @@
 //! Answers that were not sent yet.
 
 use super::Service;
-use super::context::Contexts;
 use super::handlers::Progress;
+use super::open_calls::OpenCalls;
 use super::panics::caught;
 use super::served_calls::ServedCalls;
 use crate::rpc::encode::{Encoder, max_len};
@@ -25,7 +25,7 @@ pub(super) struct Outbox<'a, C, S> {
     bytes: usize,
     /// An empty list with its memory, for the next burst.
     spare: Vec<Message>,
-    contexts: &'a Contexts<'a>,
+    open: &'a OpenCalls<'a>,
     calls: ServedCalls,
 }
 
@@ -33,11 +33,11 @@ impl<'a, C: Connection<Data = Message>, S: Service> Outbox<'a, C, S> {
     pub(super) fn new(
         connection: &'a C,
         service: &'a S,
-        contexts: &'a Contexts<'a>,
+        open: &'a OpenCalls<'a>,
         calls: ServedCalls,
     ) -> Self {
         let (encoder, messages, spare) = (Encoder::new(connection), Vec::new(), Vec::new());
-        Self { connection, service, encoder, messages, bytes: 0, spare, contexts, calls }
+        Self { connection, service, encoder, messages, bytes: 0, spare, open, calls }
     }
 
     #[inline]
@@ -62,12 +62,12 @@ impl<'a, C: Connection<Data = Message>, S: Service> Outbox<'a, C, S> {
                 (Content::Part { index }, none, encoded)
             }
             Progress::Response(response) => {
-                let trailers = self.contexts.end(call);
+                let trailers = self.open.end(call);
                 let encoded = self.encode(method, &trailers, &response);
                 (Content::Response, trailers, encoded)
             }
             Progress::End { parts } => {
-                let trailers = self.contexts.end(call);
+                let trailers = self.open.end(call);
                 let content = Content::End { parts };
                 if trailers.is_empty() {
                     self.calls.answered();
@@ -92,6 +92,8 @@ impl<'a, C: Connection<Data = Message>, S: Service> Outbox<'a, C, S> {
                 true
             }
             Err(failure) => {
+                // A part leaves its call open, and has no trailers.
+                let trailers = if trailers.is_empty() { self.open.end(call) } else { trailers };
                 self.fail_with(call, &failure, &trailers);
                 false
             }
@@ -101,7 +103,7 @@ impl<'a, C: Connection<Data = Message>, S: Service> Outbox<'a, C, S> {
     /// Fails a call that has begun.
     #[cold]
     pub(super) fn fail(&mut self, call: CallId, failure: &Failure) {
-        let trailers = self.contexts.end(call);
+        let trailers = self.open.end(call);
         self.fail_with(call, failure, &trailers);
     }
 
@@ -118,6 +120,12 @@ impl<'a, C: Connection<Data = Message>, S: Service> Outbox<'a, C, S> {
         self.calls.refused();
         let calls = u32::try_from(concurrency).unwrap_or(u32::MAX);
         self.push(Message::signal(call, Content::Full { calls }));
+    }
+
+    /// Tells the client about its stream of requests.
+    #[cold]
+    pub(super) fn tell(&mut self, call: CallId, content: Content) {
+        self.push(Message::signal(call, content));
     }
 
     /// Tells the client that no further call begins.

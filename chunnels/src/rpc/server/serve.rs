@@ -1,8 +1,8 @@
 //! The loop that answers the calls of one connection.
 
-use super::context::Contexts;
 use super::handlers::{Handlers, Made, Progress};
 use super::leaving::{CLOSING, Leaving};
+use super::open_calls::OpenCalls;
 use super::outbox::{Outbox, send};
 use super::panics::caught;
 use super::shutdown::Watched;
@@ -69,8 +69,8 @@ impl<C, S> Serve<C, S> {
         Self { concurrency, ..self }
     }
 
-    /// Sets the counter of messages that are dropped since they are of no call: calls that came twice or after their cancellation, and
-    /// messages that only a server sends.
+    /// Sets the counter of messages that are dropped since they are of no call: calls that came twice or after their cancellation,
+    /// requests of streams that came after the end of their call or were not granted, and messages that only a server sends.
     pub fn counting(self, of_no_call: DropCounter) -> Self {
         Self { of_no_call, ..self }
     }
@@ -139,14 +139,14 @@ where
 {
     let Serve { connection, service, concurrency, of_no_call, calls, peer, shutdown } = serve;
     let stop = shutdown.map(|mut watched| -> Stop { Box::pin(async { (watched.begun().await, watched) }) });
-    let contexts = Contexts::new(&connection, peer);
+    let open = OpenCalls::new(&connection, peer);
     let begin = |method, request, trace| trace::handling(method, trace, service.call(request));
     let answering = Answering {
         connection: &connection,
         begin,
         handlers: Handlers::new(concurrency, calls.clone()),
-        outbox: Outbox::new(&connection, &service, &contexts, calls.clone()),
-        contexts: &contexts,
+        outbox: Outbox::new(&connection, &service, &open, calls.clone()),
+        open: &open,
         concurrency,
         of_no_call: &of_no_call,
         served: &calls,
@@ -167,7 +167,7 @@ struct Answering<'a, C, S: Service, B, F> {
     begin: B,
     handlers: Handlers<'a, F, S::Response>,
     outbox: Outbox<'a, C, S>,
-    contexts: &'a Contexts<'a>,
+    open: &'a OpenCalls<'a>,
     concurrency: usize,
     of_no_call: &'a DropCounter,
     served: &'a ServedCalls,
@@ -243,6 +243,8 @@ where
             {
                 self.poll(slot);
             }
+            let outbox = &mut self.outbox;
+            self.open.take_due(|call, content| outbox.tell(call, content));
             if !self.outbox.is_empty() {
                 self.flush(&mut arrived).await?;
             }
@@ -262,11 +264,12 @@ where
     /// Waits for the next event, if there is nothing to do.
     async fn wait(&mut self, arrived: &mut Vec<Message>) -> Event {
         self.arm();
-        let Self { handlers, outbox, ready, timer, stop, watched, .. } = self;
+        let Self { handlers, outbox, open, ready, timer, stop, watched, .. } = self;
         let received = pin!(self.connection.recv_batch(arrived, BURST));
         let others = poll_fn(|cx| {
             // Answers are there already if calls were refused while others were sent.
-            if !outbox.is_empty() || !ready.is_empty() || handlers.poll_woken(cx, ready).is_ready() {
+            let has_answers = !outbox.is_empty() || !ready.is_empty();
+            if has_answers || handlers.poll_woken(cx, ready).is_ready() || open.poll_due(cx) {
                 return Poll::Ready(Event::Woken);
             }
             if let Some((_, sleep)) = timer
@@ -379,7 +382,7 @@ where
                         return None;
                     }
                 };
-                let request = Request { call, method, body, deadline, metadata, contexts: self.contexts };
+                let request = Request { call, method, body, deadline, metadata, open: self.open };
                 match caught(method, || (self.begin)(method, request, trace)) {
                     Ok(answering) => Some(self.handlers.start(call, method, deadline, answering)),
                     Err(failure) => {
@@ -391,16 +394,33 @@ where
             }
             (Content::Cancel, _) => {
                 self.handlers.cancel(call);
-                self.contexts.end(call);
+                self.open.end(call);
                 None
             }
             (Content::Credit { parts }, _) => self.handlers.credit(call, parts),
+            (Content::Part { index }, Some(body)) => {
+                let is_expected = self.open.on_part(call, index, body);
+                self.expect(is_expected)
+            }
+            (Content::End { parts }, _) => {
+                let is_expected = self.open.on_end(call, parts);
+                self.expect(is_expected)
+            }
             // Not from a client.
             _ => {
                 self.unexpected();
                 None
             }
         }
+    }
+
+    /// Counts a message of a stream of requests that belongs to no call. No slot can go on by it: a handler that waits
+    /// for a request is woken.
+    fn expect(&self, is_expected: bool) -> Option<usize> {
+        if !is_expected {
+            self.unexpected();
+        }
+        None
     }
 
     /// Counts a message that belongs to no call.

@@ -1,6 +1,7 @@
 //! The answers of a server to calls.
 
-use super::context::{Context, Contexts};
+use super::open_calls::OpenCalls;
+use super::{Context, Or, Requests};
 use crate::rpc::encode::decode;
 use crate::rpc::message::CallId;
 use crate::rpc::{Failure, FailureKind, Metadata, Method};
@@ -18,14 +19,21 @@ pub struct Request<'a> {
     pub(super) body: Buf,
     pub(super) deadline: Option<Instant>,
     pub(super) metadata: Metadata,
-    pub(super) contexts: &'a Contexts<'a>,
+    pub(super) open: &'a OpenCalls<'a>,
 }
 
 impl Request<'_> {
     /// Returns the circumstances of the call: the identity of the caller, the metadata, and a place for metadata that goes
     /// back. The first call allocates.
     pub fn context(&self) -> Context {
-        self.contexts.of(self.call, self.deadline, &self.metadata)
+        self.open.context(self.call, self.deadline, &self.metadata)
+    }
+
+    /// Returns the requests behind this one, for a method with a stream of them, and lets the client send. A second call
+    /// returns a stream that fails. If the client has made the call without such a stream, the call fails at the client.
+    /// A client whose stream no handler asks for sends none of it.
+    pub fn requests<T, K: Codec<T>>(&self, codec: &K) -> Requests<T> {
+        Requests::new(self.open.requests(self.call), codec)
     }
 
     /// Returns the metadata that the caller has sent.
@@ -108,6 +116,16 @@ impl<'a, R: 'a> Reply<'a, R> {
     }
 }
 
+impl<'a, R: 'a> Reply<'a, R> {
+    /// Converts each response.
+    pub(super) fn map<T: 'a>(self, convert: fn(R) -> T) -> Reply<'a, T> {
+        match self {
+            Self::One(response) => Reply::One(convert(response)),
+            Self::Several(responses) => Reply::each_until(responses, convert),
+        }
+    }
+}
+
 impl<R> fmt::Debug for Reply<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -148,6 +166,31 @@ pub trait Service: Send + Sync + 'static {
     fn limit(&self) -> usize {
         usize::MAX
     }
+
+    /// Returns the methods, by which [`or`](Self::or) finds the service of a call, and which
+    /// [`Reflection`](crate::rpc::Reflection) tells. The default returns none.
+    fn methods(&self) -> &[Method] {
+        &[]
+    }
+
+    /// Returns a service that has the methods of both, for several services on one connection. A call of a method that
+    /// this service [lists](Self::methods) is answered by this service, any other call by `other`: so a service that lists
+    /// no methods stands last, and of two methods with one name the first answers.
+    ///
+    /// ```
+    /// # use bertha_chunnels::rpc::{Message, Service, serve};
+    /// # use bertha_core::Connection;
+    /// # fn example(connection: impl Connection<Data = Message>, orders: impl Service, stock: impl Service, users: impl Service) {
+    /// let serving = serve(connection, orders.or(stock).or(users));
+    /// # drop(serving);
+    /// # }
+    /// ```
+    fn or<S: Service>(self, other: S) -> Or<Self, S>
+    where
+        Self: Sized,
+    {
+        Or::new(self, other)
+    }
 }
 
 impl<S: Service> Service for Arc<S> {
@@ -166,5 +209,9 @@ impl<S: Service> Service for Arc<S> {
 
     fn limit(&self) -> usize {
         (**self).limit()
+    }
+
+    fn methods(&self) -> &[Method] {
+        (**self).methods()
     }
 }

@@ -52,7 +52,7 @@ impl Shutdown {
         self.0.closed().await;
     }
 
-    pub(super) fn watched(&self) -> Watched {
+    pub(in crate::rpc) fn watched(&self) -> Watched {
         Watched(self.0.subscribe())
     }
 }
@@ -65,11 +65,11 @@ impl Default for Shutdown {
 
 /// The end of a handle at a connection, which lasts as long as the connection is served.
 #[derive(Debug)]
-pub(super) struct Watched(Receiver<Option<Duration>>);
+pub(in crate::rpc) struct Watched(Receiver<Option<Duration>>);
 
 impl Watched {
     /// Waits until the shutdown begins, and returns the grace. Never ready without handles. Cancellation-safe.
-    pub(super) async fn begun(&mut self) -> Duration {
+    pub(in crate::rpc) async fn begun(&mut self) -> Duration {
         let begun = self.0.wait_for(Option::is_some).await.ok().and_then(|grace| *grace);
         match begun {
             Some(grace) => grace,

@@ -1,6 +1,7 @@
 //! A service that panics, that answers with a lot, and clients that do not read.
 
 mod counts;
+mod requests;
 
 use super::{Reply, Request, Service, serve};
 use crate::Rpc;

@@ -4,5 +4,6 @@ mod codecs;
 mod contexts;
 mod faults;
 mod outcomes;
+mod requests;
 mod service;
 mod shutdown;

@@ -14,7 +14,7 @@ use bertha_negotiation::testing::wire::{
     self, Answer, Before, COOKIE, Kind, Offer, PeerProgress, Refusal, RefusalKind, Tag,
 };
 use bertha_negotiation::{Credentials, IdentityKey, Settings, SharedKey};
-use bertha_tests::fuzz_targets::rpc::{COUNT, NEXT};
+use bertha_tests::fuzz_targets::rpc::{COUNT, NEXT, SUM};
 use bertha_tests::fuzz_targets::shm::ring_seeds;
 use bertha_tests::fuzz_targets::{ID, body_of, good_frames, hopeless, servers};
 use std::time::{Duration, Instant};
@@ -301,6 +301,31 @@ fn calls() -> Vec<(&'static str, Vec<u8>)> {
         ),
         ("stream", framed(&[&part(1, 1), &part(0, 0), &end(2)])),
         ("wrong-stream", framed(&[&part(64, 1), &part(0, 0), &part(0, 0), &end(1), &end(u32::MAX)])),
+        (
+            "requests",
+            framed(&[
+                &call(2, SUM, 0, &bytes(5)),
+                &part(1, 1),
+                &end(2),
+                &part(0, 7),
+                // Of the client's call with requests.
+                &credit(3, 70),
+                &response(3, 0, &bytes(42)),
+            ]),
+        ),
+        (
+            "wrong-requests-of-a-stream",
+            framed(&[
+                &call(2, SUM, 0, &bytes(5)),
+                &part(0, 1),
+                &part(0, 1),
+                &part(64, 1),
+                &call(4, SUM, 0, &bytes(5)),
+                &numbered(3, 4, 0, &[0xff]),
+                &credit(3, u32::MAX),
+                &name(6, 3, 0),
+            ]),
+        ),
         ("leaving", framed(&[&name(10, 0, 0), &response(0, 1, &bytes(42)), &failure(8, b"late"), &end(0)])),
         ("failures", framed(&[&failure(1, b"busy"), &failure(250, b""), &failure(0, &[0xff])])),
         ("cut", framed(&[&next[..15], &part(0, 0)[..11], &name(7, 1, 0), &name(2, 1, 0)[..7], &[]])),

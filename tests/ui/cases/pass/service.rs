@@ -1,8 +1,8 @@
 //! A trait of every kind of method becomes a client and a server.
 
 use bertha::rpc::{self, Caller, Context, Failure, Responses, Service};
-use futures_util::Stream;
 use futures_util::stream::iter;
+use futures_util::{Stream, StreamExt};
 
 #[bertha::service]
 pub trait Store {
@@ -17,6 +17,12 @@ pub trait Store {
     async fn erase(&self, request: String, context: &Context, item: u8) -> Result<u64, rpc::Failure>;
     /// Responses that borrow from the circumstances of the call.
     fn entries(&self, context: &rpc::Context) -> impl Stream<Item = Result<String, rpc::Failure>>;
+    /// A stream of requests, behind an argument and the circumstances of the call.
+    async fn load(&self, name: String, context: &Context, rows: rpc::Requests<(u8, String)>) -> u64;
+    /// Streams both ways.
+    fn watch(&self, keys: rpc::Requests<String>) -> impl Stream<Item = Result<u64, rpc::Failure>>;
+    /// Responses that borrow from the circumstances of the call, and take requests.
+    fn relay(&self, context: &Context, keys: bertha::rpc::Requests<u8>) -> impl Stream<Item = String>;
 }
 
 struct Empty;
@@ -40,6 +46,18 @@ impl Store for Empty {
     fn entries(&self, context: &Context) -> impl Stream<Item = Result<String, rpc::Failure>> {
         iter(context.metadata().iter().map(|(key, _)| Ok(key.to_owned())))
     }
+
+    async fn load(&self, _: String, _: &Context, mut rows: rpc::Requests<(u8, String)>) -> u64 {
+        rows.next().await.is_some().into()
+    }
+
+    fn watch(&self, keys: rpc::Requests<String>) -> impl Stream<Item = Result<u64, rpc::Failure>> {
+        keys.map(|key| Ok(key?.len() as u64))
+    }
+
+    fn relay(&self, context: &Context, keys: rpc::Requests<u8>) -> impl Stream<Item = String> {
+        keys.map(|_| context.peer_addr().to_string())
+    }
 }
 
 #[allow(dead_code)]
@@ -50,7 +68,11 @@ async fn calls<C: Caller>(store: StoreClient<C>) -> Result<(), Failure> {
     let store = store.metadata("token", "secret");
     let erased: u64 = store.erase("key".into(), 1).await?;
     let mut entries: Responses<C::Parts, _, String> = store.entries().await?;
+    let (loaded, trailers): (u64, rpc::Metadata) =
+        store.load_and_trailers("all".into(), iter([(1, "one".to_owned())])).await?;
+    let mut watch: Responses<C::Parts, _, u64> = store.watch(iter(["key".to_owned()])).await?;
     let _ = (put, keys.next().await, erased, entries.next().await);
+    let _ = (loaded, trailers, watch.next().await, store.relay(iter([1])).await?);
     Ok(())
 }
 

@@ -1,3 +1,5 @@
+mod requests;
+
 use super::*;
 use proptest::prelude::*;
 
@@ -22,7 +24,7 @@ fn answer(calls: &mut Calls, id: CallId) -> Option<Result<u8, FailureKind>> {
 }
 
 fn begin(calls: &mut Calls) -> CallId {
-    calls.begin(Responses::One, None).unwrap()
+    calls.begin(Streams::Neither, None).unwrap()
 }
 
 fn sent(calls: &mut Calls) -> Vec<(CallId, Content)> {
@@ -46,7 +48,7 @@ fn answers_in_any_order_reach_their_calls() {
 fn a_call_beyond_the_limit_is_refused_and_a_slot_is_free_at_once() {
     let mut calls = Calls::new(2);
     let [first, _] = [begin(&mut calls), begin(&mut calls)];
-    let refused = calls.begin(Responses::One, None).unwrap_err();
+    let refused = calls.begin(Streams::Neither, None).unwrap_err();
     assert_eq!((refused.kind(), refused.may_have_run()), (FailureKind::Overloaded, false));
     calls.cancel(first);
     let next = begin(&mut calls);
@@ -61,8 +63,8 @@ fn a_call_beyond_the_limit_is_refused_and_a_slot_is_free_at_once() {
 fn a_deadline_fails_the_call_and_tells_the_server() {
     let start = Instant::now();
     let mut calls = Calls::new(10);
-    let soon = calls.begin(Responses::One, Some(start + SECOND)).unwrap();
-    let late = calls.begin(Responses::One, Some(start + 3 * SECOND)).unwrap();
+    let soon = calls.begin(Streams::Neither, Some(start + SECOND)).unwrap();
+    let late = calls.begin(Streams::Neither, Some(start + 3 * SECOND)).unwrap();
     assert_eq!(calls.earliest(), Some(start + SECOND));
     calls.expire(start + SECOND - Duration::from_nanos(1), &mut Vec::new());
     assert_eq!(answer(&mut calls, soon), None);
@@ -105,7 +107,7 @@ fn the_end_of_the_connection_fails_all_calls_and_later_ones() {
     };
     assert_eq!((in_doubt.kind(), in_doubt.may_have_run()), (FailureKind::Disconnected, true));
     assert_eq!(answer(&mut calls, answered), Some(Ok(1)));
-    let refused = calls.begin(Responses::One, None).unwrap_err();
+    let refused = calls.begin(Streams::Neither, None).unwrap_err();
     assert_eq!((refused.kind(), refused.may_have_run()), (FailureKind::Disconnected, false));
 }
 
@@ -113,7 +115,7 @@ fn the_end_of_the_connection_fails_all_calls_and_later_ones() {
 fn one_response_where_several_are_expected_is_malformed_and_so_is_the_reverse() {
     let mut calls = Calls::new(10);
     let one = begin(&mut calls);
-    let several = calls.begin(Responses::Several, None).unwrap();
+    let several = calls.begin(Streams::Responses, None).unwrap();
     calls.on_message(Message { content: Content::Part { index: 0 }, ..response(one, 1) }, &mut Vec::new());
     calls.on_message(response(several, 1), &mut Vec::new());
     assert_eq!(answer(&mut calls, one), Some(Err(FailureKind::Malformed)));
@@ -130,7 +132,7 @@ fn one_response_where_several_are_expected_is_malformed_and_so_is_the_reverse() 
 fn calls_that_are_begun_and_given_up_while_nothing_is_sent_are_bounded() {
     let mut calls = Calls::new(4);
     for _ in 0..100 {
-        if let Ok(id) = calls.begin(Responses::One, None) {
+        if let Ok(id) = calls.begin(Streams::Neither, None) {
             calls.enqueue(Calls::message(id, METHOD, None, bytes(0), false, false));
             calls.cancel(id);
         }
@@ -142,7 +144,16 @@ fn calls_that_are_begun_and_given_up_while_nothing_is_sent_are_bounded() {
 /// A step of a test; numbers are those of calls, from the first.
 #[derive(Debug, Clone)]
 enum Step {
-    Begin { several: bool, seconds: Option<u64> },
+    Begin {
+        streams: Streams,
+        seconds: Option<u64>,
+    },
+    /// The server takes this many requests.
+    Credit(usize, u32),
+    /// The server takes no further requests.
+    Leave(usize),
+    Request(usize),
+    EndRequests(usize),
     Respond(usize),
     Fail(usize),
     Part(usize, u32),
@@ -153,11 +164,20 @@ enum Step {
     Disconnect,
 }
 
+fn streams() -> impl Strategy<Value = Streams> {
+    let all = [Streams::Neither, Streams::Responses, Streams::Requests, Streams::Both];
+    (0..all.len()).prop_map(move |at| all[at])
+}
+
 fn step() -> impl Strategy<Value = Step> {
     let call = 0..30_usize;
     prop_oneof![
-        8 => (any::<bool>(), prop::option::of(1..5_u64))
-            .prop_map(|(several, seconds)| Step::Begin { several, seconds }),
+        8 => (streams(), prop::option::of(1..5_u64))
+            .prop_map(|(streams, seconds)| Step::Begin { streams, seconds }),
+        4 => (call.clone(), 0..6_u32).prop_map(|(call, parts)| Step::Credit(call, parts)),
+        1 => call.clone().prop_map(Step::Leave),
+        6 => call.clone().prop_map(Step::Request),
+        2 => call.clone().prop_map(Step::EndRequests),
         6 => call.clone().prop_map(Step::Respond),
         2 => call.clone().prop_map(Step::Fail),
         6 => (call.clone(), 0..4_u32).prop_map(|(call, index)| Step::Part(call, index)),
@@ -172,10 +192,22 @@ fn step() -> impl Strategy<Value = Step> {
 /// The history of a call, as its caller sees it.
 struct Seen {
     id: CallId,
-    several: bool,
+    streams: Streams,
     /// The outcome was taken, or the call was cancelled.
     is_over: bool,
     parts: u32,
+    /// Number of requests that the server takes.
+    granted: u32,
+    requests: u32,
+    /// The end of the requests was sent, or the server takes no more.
+    requests_are_over: bool,
+}
+
+impl Seen {
+    fn new(id: CallId, streams: Streams) -> Self {
+        let (is_over, parts, granted, requests, requests_are_over) = Default::default();
+        Self { id, streams, is_over, parts, granted, requests, requests_are_over }
+    }
 }
 
 /// Polls as a caller does, which polls no more once it has an outcome.
@@ -183,7 +215,7 @@ fn poll(calls: &mut Calls, call: &mut Seen) {
     if call.is_over {
         return;
     }
-    if !call.several {
+    if call.streams == Streams::Neither {
         call.is_over = calls.poll_answer(call.id, Waker::noop()).is_ready();
         return;
     }
@@ -207,11 +239,28 @@ proptest! {
         for step in steps {
             let mut woken = Vec::new();
             match step {
-                Step::Begin { several, seconds } => {
-                    let responses = if several { Responses::Several } else { Responses::One };
-                    if let Ok(id) = calls.begin(responses, seconds.map(|it| now + SECOND * it as u32)) {
+                Step::Begin { streams, seconds } => {
+                    if let Ok(id) = calls.begin(streams, seconds.map(|it| now + SECOND * it as u32)) {
                         prop_assert!(seen.iter().all(|call| call.id != id), "ids are not used again");
-                        seen.push(Seen { id, several, is_over: false, parts: 0 });
+                        seen.push(Seen::new(id, streams));
+                    }
+                }
+                Step::Request(call) => {
+                    let Some(call) = seen.get_mut(call) else { continue };
+                    if let Poll::Ready(true) = calls.poll_room_for_request(call.id, Waker::noop()) {
+                        let request = calls.request(call.id, bytes(0)).unwrap();
+                        prop_assert_eq!(request.content, Content::Part { index: call.requests });
+                        call.requests += 1;
+                        prop_assert!(!call.is_over && !call.requests_are_over);
+                        prop_assert!(call.requests <= call.granted, "a request was not granted");
+                    }
+                }
+                Step::EndRequests(call) => {
+                    let Some(call) = seen.get_mut(call) else { continue };
+                    if let Some(end) = calls.end_requests(call.id) {
+                        prop_assert_eq!(end.content, Content::End { parts: call.requests });
+                        prop_assert!(!call.is_over && !call.requests_are_over, "a second end");
+                        call.requests_are_over = true;
                     }
                 }
                 Step::Pass(seconds) => {
@@ -227,13 +276,26 @@ proptest! {
                         call.is_over = true;
                     }
                 }
-                Step::Respond(call) | Step::Fail(call) | Step::Part(call, _) | Step::End(call, _) => {
-                    let Some(call) = seen.get(call).map(|call| call.id) else { continue };
+                Step::Respond(call)
+                | Step::Fail(call)
+                | Step::Part(call, _)
+                | Step::End(call, _)
+                | Step::Credit(call, _)
+                | Step::Leave(call) => {
+                    let Some(seen) = seen.get_mut(call) else { continue };
+                    let call = seen.id;
+                    match step {
+                        Step::Credit(_, parts) => seen.granted = seen.granted.max(parts),
+                        Step::Leave(_) => seen.requests_are_over = true,
+                        _ => {}
+                    }
                     let (content, body) = match step {
                         Step::Respond(_) => (Content::Response, 0),
                         Step::Fail(_) => (Content::Failure { kind: FailureKind::Failed, may_have_run: true }, 0),
                         Step::Part(_, index) => (Content::Part { index }, index as u8),
                         Step::End(_, parts) => (Content::End { parts }, 0),
+                        Step::Credit(_, parts) => (Content::Credit { parts }, 0),
+                        Step::Leave(_) => (Content::Cancel, 0),
                         _ => unreachable!("the others send nothing"),
                     };
                     calls.on_message(Message { call, content, has_metadata: false, body: Some(bytes(body)) }, &mut woken);
@@ -261,7 +323,7 @@ fn twice_as_many_messages_as_calls_may_wait() {
         let id = begin(&mut calls);
         calls.cancel(id);
     }
-    assert_eq!(calls.begin(Responses::One, None).unwrap_err().kind(), FailureKind::Overloaded);
+    assert_eq!(calls.begin(Streams::Neither, None).unwrap_err().kind(), FailureKind::Overloaded);
     assert!(calls.has_outgoing());
     assert_eq!(sent(&mut calls).len(), 5);
     assert!(!calls.has_outgoing());
@@ -316,9 +378,9 @@ fn a_failure_that_the_server_reports_says_whether_the_call_may_have_run() {
 fn a_deadline_of_a_stream_passes_once_and_the_next_one_is_the_earliest() {
     let start = Instant::now();
     let mut calls = Calls::new(4);
-    let stream = calls.begin(Responses::Several, Some(start + SECOND)).unwrap();
-    let later = calls.begin(Responses::Several, Some(start + 3 * SECOND)).unwrap();
-    let late = calls.begin(Responses::One, Some(start + 2 * SECOND)).unwrap();
+    let stream = calls.begin(Streams::Responses, Some(start + SECOND)).unwrap();
+    let later = calls.begin(Streams::Responses, Some(start + 3 * SECOND)).unwrap();
+    let late = calls.begin(Streams::Neither, Some(start + 2 * SECOND)).unwrap();
     calls.expire(start + SECOND, &mut Vec::new());
     assert_eq!(calls.earliest(), Some(start + 2 * SECOND));
     assert_eq!(sent(&mut calls), [(stream, Content::Cancel)]);

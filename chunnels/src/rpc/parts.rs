@@ -1,14 +1,53 @@
-//! The parts of a stream of responses, put in order.
+//! The parts of a stream of responses or of requests: counted where they are sent, put in order where they arrive.
 
 use bertha_core::Buf;
 use std::collections::VecDeque;
 
-/// How many parts a client takes before it has to say that it takes more.
-pub(crate) const WINDOW: u32 = 64;
+/// How many parts an end takes before it has to say that it takes more.
+pub(super) const WINDOW: u32 = 64;
+
+/// The parts that an end may send.
+#[derive(Debug, Default)]
+pub(super) struct Allowance {
+    sent: u32,
+    granted: u32,
+}
+
+impl Allowance {
+    /// Allows this many parts at first.
+    pub(super) fn new(granted: u32) -> Self {
+        Self { sent: 0, granted }
+    }
+
+    /// Returns the number of parts that were sent.
+    pub(super) fn sent(&self) -> u32 {
+        self.sent
+    }
+
+    #[inline]
+    pub(super) fn has_room(&self) -> bool {
+        self.sent < self.granted
+    }
+
+    /// Counts a part that is sent, and returns its index.
+    #[inline]
+    pub(super) fn take(&mut self) -> u32 {
+        let index = self.sent;
+        self.sent += 1;
+        index
+    }
+
+    /// Records that the peer takes parts up to this number.
+    ///
+    /// It can have taken no part that was not sent, so whatever it grants, no more than a window of them are made at a time.
+    pub(super) fn grant(&mut self, parts: u32) {
+        self.granted = self.granted.max(parts.min(self.sent.saturating_add(WINDOW)));
+    }
+}
 
 /// Parts that have arrived, in any order, and were not taken.
 ///
-/// At most [`WINDOW`] of them: the server sends no part beyond those that were granted.
+/// At most [`WINDOW`] of them: the sender sends no part beyond those that were granted.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     /// From the next one to take. None for one that has not arrived.
@@ -34,6 +73,26 @@ pub(super) enum Next {
 impl Parts {
     pub(super) fn new() -> Self {
         Self { granted: WINDOW, ..Self::default() }
+    }
+
+    /// Returns the number of parts that the sender may send.
+    pub(super) fn granted(&self) -> u32 {
+        self.granted
+    }
+
+    /// Returns true for a part that may be sent.
+    pub(super) fn is_granted(&self, index: u32) -> bool {
+        index < self.granted
+    }
+
+    /// Returns true once the number of parts is known.
+    pub(super) fn has_end(&self) -> bool {
+        self.total.is_some()
+    }
+
+    /// Drops the parts that were not taken.
+    pub(super) fn clear(&mut self) {
+        self.arrived = VecDeque::new();
     }
 
     pub(super) fn on_part(&mut self, index: u32, part: Buf) -> Result<(), Violation> {
@@ -73,7 +132,7 @@ impl Parts {
         }
     }
 
-    /// Returns the number of parts that the server may send from now on, once half of those granted were taken.
+    /// Returns the number of parts that the sender may send from now on, once half of those granted were taken.
     pub(super) fn due_credit(&mut self) -> Option<u32> {
         let wanted = self.taken.checked_add(WINDOW)?;
         let is_due = self.total.is_none() && wanted - self.granted >= WINDOW / 2;
@@ -149,6 +208,21 @@ mod tests {
     }
 
     #[test]
+    fn an_allowance_goes_a_window_beyond_the_parts_that_were_sent() {
+        let mut allowance = Allowance::new(0);
+        assert!(!allowance.has_room());
+        allowance.grant(u32::MAX);
+        for index in 0..WINDOW {
+            assert!(allowance.has_room());
+            assert_eq!((allowance.take(), allowance.sent()), (index, index + 1));
+        }
+        allowance.grant(1);
+        assert!(!allowance.has_room());
+        allowance.grant(WINDOW + 1);
+        assert!(allowance.has_room());
+    }
+
+    #[test]
     fn an_end_at_the_bounds_of_what_can_be_is_none() {
         let mut parts = Parts::new();
         assert_eq!((parts.on_part(WINDOW - 1, part(0)), parts.on_end(WINDOW)), (Ok(()), Ok(())));
@@ -159,7 +233,7 @@ mod tests {
         parts.on_end(2).unwrap();
         assert_eq!((parts.on_part(1, part(1)), parts.on_part(2, part(2))), (Ok(()), Err(Violation)));
         for _ in 0..WINDOW {
-            assert_eq!(parts.due_credit(), None, "the server needs no more");
+            assert_eq!(parts.due_credit(), None, "the sender needs no more");
         }
     }
 }

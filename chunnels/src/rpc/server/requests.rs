@@ -1,0 +1,199 @@
+//! The stream of requests of a call, for its handler.
+
+use super::due::Due;
+use crate::rpc::encode::decode;
+use crate::rpc::message::{CallId, Content};
+use crate::rpc::parts::{Next, Parts, Violation};
+use crate::rpc::{Failure, FailureKind};
+use crate::serialize::Codec;
+use bertha_core::Buf;
+use futures_util::Stream;
+use parking_lot::{Mutex, MutexGuard};
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker, ready};
+
+/// The requests of a call behind its first, in the order in which the client has made them: the last argument of a method of
+/// `#[bertha::service]`, or by [`Request::requests`](super::Request::requests).
+///
+/// It ends with `None` where the client has ended it, and with a failure if a request does not decode, if the client breaks
+/// the protocol, or once the call is over: cancelled, or past its deadline, for a handler that has moved it to another task.
+///
+/// At most 64 requests wait here; the client makes no more before they were taken. If it is dropped before its end, the
+/// client drops its stream, and the call goes on.
+pub struct Requests<T> {
+    arrived: Arc<ArrivedRequests>,
+    /// Does not allocate for a codec without options.
+    decode: Box<dyn Fn(&[u8]) -> Result<T, Failure> + Send + Sync>,
+    is_over: bool,
+}
+
+impl<T> Requests<T> {
+    pub(super) fn new<K: Codec<T>>(arrived: Arc<ArrivedRequests>, codec: &K) -> Self {
+        let codec = codec.clone();
+        Self { arrived, decode: Box::new(move |bytes| decode(&codec, bytes)), is_over: false }
+    }
+
+    /// Waits for the next request. Cancellation-safe.
+    pub async fn next(&mut self) -> Option<Result<T, Failure>> {
+        poll_fn(|cx| self.poll(cx)).await
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, Failure>>> {
+        if self.is_over {
+            return Poll::Ready(None);
+        }
+        // A handler may fail its call with it, and has begun.
+        let decode = |request: Result<Buf, Failure>| {
+            request.and_then(|request| (self.decode)(&request)).map_err(Failure::after_running)
+        };
+        let request = ready!(self.arrived.poll(cx)).map(decode);
+        if !matches!(request, Some(Ok(_))) {
+            self.is_over = true;
+            self.arrived.leave();
+        }
+        Poll::Ready(request)
+    }
+}
+
+impl<T> Stream for Requests<T> {
+    type Item = Result<T, Failure>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.poll(cx)
+    }
+}
+
+impl<T> Drop for Requests<T> {
+    fn drop(&mut self) {
+        self.arrived.leave();
+    }
+}
+
+impl<T> fmt::Debug for Requests<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Requests").field("is_over", &self.is_over).finish_non_exhaustive()
+    }
+}
+
+/// The requests of a call that have arrived, between the connection and the handler.
+pub(super) struct ArrivedRequests {
+    call: CallId,
+    state: Mutex<State>,
+    due: Arc<Due>,
+}
+
+struct State {
+    parts: Parts,
+    /// True until the handler takes no more.
+    is_taken: bool,
+    failure: Option<Failure>,
+    waker: Option<Waker>,
+}
+
+impl ArrivedRequests {
+    /// Makes a stream, and lets the client begin.
+    pub(super) fn new(call: CallId, due: Arc<Due>) -> Self {
+        let parts = Parts::new();
+        due.add(call, Content::Credit { parts: parts.granted() });
+        Self { call, state: Mutex::new(State { parts, is_taken: true, failure: None, waker: None }), due }
+    }
+
+    /// Makes a stream that fails at once.
+    pub(super) fn failed(call: CallId, failure: Failure, due: Arc<Due>) -> Self {
+        let state = State { parts: Parts::new(), is_taken: false, failure: Some(failure), waker: None };
+        Self { call, state: Mutex::new(state), due }
+    }
+
+    fn poll(&self, cx: &Context<'_>) -> Poll<Option<Result<Buf, Failure>>> {
+        let mut state = self.state.lock();
+        if let Some(failure) = state.failure.take() {
+            return Poll::Ready(Some(Err(failure)));
+        }
+        match state.parts.take() {
+            Next::Part(part) => {
+                if let Some(parts) = state.parts.due_credit() {
+                    self.due.add(self.call, Content::Credit { parts });
+                }
+                Poll::Ready(Some(Ok(part)))
+            }
+            Next::Nothing => {
+                state.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+            Next::End => Poll::Ready(None),
+        }
+    }
+
+    /// Records that the handler takes no more requests.
+    fn leave(&self) {
+        let mut state = self.state.lock();
+        if state.is_taken {
+            state.is_taken = false;
+            state.parts.clear();
+            if !state.parts.has_end() {
+                self.due.add(self.call, Content::Cancel);
+            }
+        }
+    }
+
+    /// Takes in a request. Returns false for a request that the client was not allowed to send.
+    pub(super) fn on_part(&self, index: u32, part: Buf) -> bool {
+        let mut state = self.state.lock();
+        if !state.is_taken {
+            // On its way as the handler left.
+            return state.parts.is_granted(index);
+        }
+        let taken = state.parts.on_part(index, part);
+        self.finish(state, taken)
+    }
+
+    /// Takes in the end of the requests. Returns false for an end that can't be.
+    pub(super) fn on_end(&self, parts: u32) -> bool {
+        let mut state = self.state.lock();
+        if !state.is_taken {
+            return true;
+        }
+        let taken = state.parts.on_end(parts);
+        self.finish(state, taken)
+    }
+
+    fn finish(&self, mut state: MutexGuard<'_, State>, taken: Result<(), Violation>) -> bool {
+        if taken.is_err() {
+            self.due.add(self.call, Content::Cancel);
+            fail(state, wrong());
+            return false;
+        }
+        let waker = state.waker.take();
+        drop(state);
+        waker.into_iter().for_each(Waker::wake);
+        true
+    }
+
+    /// Fails the stream, unless its end was taken, since its call is over.
+    pub(super) fn end(&self, failure: Failure) {
+        fail(self.state.lock(), failure);
+    }
+}
+
+/// Drops the requests that were not taken, and tells the handler, if it takes requests still.
+fn fail(mut state: MutexGuard<'_, State>, failure: Failure) {
+    if !state.is_taken {
+        return;
+    }
+    state.is_taken = false;
+    state.parts.clear();
+    state.failure = Some(failure);
+    let waker = state.waker.take();
+    drop(state);
+    waker.into_iter().for_each(Waker::wake);
+}
+
+#[cold]
+fn wrong() -> Failure {
+    let what =
+        "the client has sent a request twice, beyond the requests that were granted, or behind their end";
+    Failure::of(FailureKind::Malformed, what)
+}
