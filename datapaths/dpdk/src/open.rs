@@ -43,7 +43,7 @@ pub(crate) fn open(config: &Config) -> Result<OpenPort, Error> {
     // The claim comes first, since the start of DPDK's environment already resets a card. A port of plain frames
     // may have no address.
     let claim = Claim::new(config.device.as_deref(), &config.subnets().unwrap_or_default())?;
-    let eal = eal::init(&config.eal_arguments()?)?;
+    let eal = eal::init(&config.eal_arguments()?).map_err(|error| obstacle(config).unwrap_or(error))?;
     let mut open_ports = OPEN_PORTS.lock();
     let number = find(eal, config)?;
     let name = config.port_name().unwrap_or_else(|| "the first port".into());
@@ -59,6 +59,12 @@ pub(crate) fn open(config: &Config) -> Result<OpenPort, Error> {
         unsafe { sys::bertha_port_close(number, is_added_for(config)) };
     }
     opened
+}
+
+/// Returns the reason why a program can't have the card that the settings name. DPDK's environment takes a card as it starts, and what
+/// it says of a failure names neither the card nor the remedy.
+fn obstacle(config: &Config) -> Option<Error> {
+    config.device.as_deref().filter(|_| sys::AVAILABLE).and_then(slot::obstacle)
 }
 
 /// Returns the smallest MTU with which an interface of these addresses may be (RFC 791; RFC 8200, section 5).
@@ -167,9 +173,8 @@ fn find(_: Eal, config: &Config) -> Result<u16, Error> {
     };
     if let Some(device) = &config.device {
         let argument = text(&memif::with_buffers(device, config.max_frame()))?;
-        let obstacle = missing_interface(device)
-            .or_else(|| memif::free_socket(device))
-            .or_else(|| slot::obstacle(device));
+        let obstacle =
+            missing_interface(device).or_else(|| memif::free_socket(device)).or_else(|| obstacle(config));
         // SAFETY: the environment is initialised, as the `Eal` proves, and the string lives during the call.
         let code = unsafe { sys::bertha_device_add(argument.as_ptr()) };
         // DPDK finds a card when it starts, if the settings of the first port name the card.

@@ -2,7 +2,8 @@
 
 use crate::failure::failure;
 use bertha_core::{Error, ErrorKind};
-use std::fs::{read_link, read_to_string};
+use std::fs::{File, read_link, read_to_string};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Drivers of the kernel that leave a card to programs.
@@ -28,7 +29,7 @@ pub(crate) fn slot(device: &str) -> Option<String> {
 /// Returns the reason why a program can't have the card that `device` names, as the system tells it.
 pub(crate) fn obstacle(device: &str) -> Option<Error> {
     let slot = slot(device)?;
-    obstacle_below(&slot, Path::new("/"))
+    obstacle_below(&slot, Path::new("/"), |file| File::options().read(true).write(true).open(file).map(drop))
 }
 
 /// Returns true if the card at a slot has a driver of the kernel that leaves it to programs without an IOMMU.
@@ -50,7 +51,14 @@ fn driver(card: &Path) -> Option<String> {
     Some(driver.file_name()?.to_string_lossy().into_owned())
 }
 
-fn obstacle_below(slot: &str, root: &Path) -> Option<Error> {
+/// Returns the file by which `vfio-pci` gives a card to programs.
+fn vfio_group(card: &Path, root: &Path) -> Option<PathBuf> {
+    let group = read_link(card.join("iommu_group")).ok()?;
+    Some(root.join("dev/vfio").join(group.file_name()?))
+}
+
+/// `opens` opens a file to read and write.
+fn obstacle_below(slot: &str, root: &Path, opens: impl Fn(&Path) -> io::Result<()>) -> Option<Error> {
     let card = card(slot, root);
     let refused = |kind, what: String| Some(failure(kind, format!("the card at the slot {slot}: {what}")));
     if !card.exists() {
@@ -73,7 +81,14 @@ fn obstacle_below(slot: &str, root: &Path) -> Option<Error> {
         );
         return refused(ErrorKind::Exhausted, what);
     }
-    None
+    let group = vfio_group(&card, root).filter(|_| driver == VFIO)?;
+    opens(&group).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied).then(|| {
+        let what = format!(
+            "this user has no rights on {}: give them with `chown`, and raise the limit of locked memory (`ulimit -l`)",
+            group.display()
+        );
+        failure(ErrorKind::Unavailable, format!("the card at the slot {slot}: {what}"))
+    })
 }
 
 #[cfg(test)]
@@ -110,7 +125,9 @@ mod tests {
                 let _ = std::fs::remove_file(card.join("driver"));
                 symlink(place, card.join("driver")).unwrap();
             }
-            obstacle_below("0000:00:10.0", &root).map(|error| error.context().to_owned()).unwrap_or_default()
+            let denied = |_: &Path| Err(io::ErrorKind::PermissionDenied.into());
+            let error = obstacle_below("0000:00:10.0", &root, denied);
+            error.map(|error| error.context().to_owned()).unwrap_or_default()
         };
         assert!(said("0", None).contains("there is none"));
         create_dir_all(&card).unwrap();
@@ -121,6 +138,9 @@ mod tests {
         assert!(needs_hugepages_below("0000:00:10.0", &root));
         assert_eq!(said("0", Some("vfio-pci")), "");
         assert!(!needs_hugepages_below("0000:00:10.0", &root));
+        symlink("/sys/kernel/iommu_groups/7", card.join("iommu_group")).unwrap();
+        assert!(said("0", Some("vfio-pci")).contains("dev/vfio/7"));
+        assert!(obstacle_below("0000:00:10.0", &root, |_| Ok(())).is_none());
         remove_dir_all(&root).unwrap();
     }
 }

@@ -140,6 +140,32 @@ async fn an_interface_reaches_itself() {
     nothing_is_kept(&dpdk).await;
 }
 
+/// The variable with the slots of two cards on one wire.
+const CARDS: &str = "BERTHA_TEST_CARDS";
+
+/// Is no ordinary test, since it takes two cards: `scripts/dpdk vm` runs it in an emulated machine.
+#[tokio::test]
+#[ignore = "run by scripts/dpdk vm, in a machine with two cards"]
+async fn two_cards() {
+    let Ok(slots) = std::env::var(CARDS) else { return };
+    let (server, client) = slots.split_once(',').unwrap();
+    let card = |slot: &str, address: [&str; 2]| {
+        let address = address.map(str::to_owned).to_vec();
+        let device = Some(slot.to_owned());
+        Dpdk::open(&Config { device, address, buffers: 4095, ..Config::from_env().unwrap() }).unwrap()
+    };
+    // A card opens again in one process.
+    for slot in [server, client] {
+        drop(card(slot, ["10.97.0.1/24", "fd97::1/64"]));
+    }
+    let server = card(server, ["10.97.0.1/24", "fd97::1/64"]);
+    let client = card(client, ["10.97.0.2/24", "fd97::2/64"]);
+    for on in ["10.97.0.1:0", "[fd97::1]:0"] {
+        datagrams(&server, &client, on).await;
+        streams(&Tcp::over(&server), &Tcp::over(&client), on).await;
+    }
+}
+
 /// Two interfaces on one wire, both in one namespace: `va` for DPDK, `vb` for the kernel. Dropping the value
 /// removes them.
 struct Wire(String);

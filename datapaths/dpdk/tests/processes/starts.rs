@@ -35,6 +35,25 @@ fn a_start_beside_a_process_of_the_same_prefix_is_an_error() {
     let _ = std::fs::remove_dir_all(format!("/var/run/dpdk/{prefix}"));
 }
 
+/// The environment fails as it starts, since a card behind `uio_pci_generic` is there without hugepages, for instance.
+#[test]
+fn a_start_that_fails_for_a_card_names_the_card() {
+    if !has_dpdk() {
+        return;
+    }
+    let settings = [("DEVICE", "ffff:ff:1f.7"), ("ADDRESS", "10.0.0.1/24"), ("EAL", "--no-such-argument")];
+    let role = Role {
+        role: "open",
+        about: "10.0.0.1:9",
+        count: 0,
+        settings: &settings,
+        within: &[],
+        unprivileged: false,
+    };
+    let said = Child::start(&role).says();
+    assert!(said.contains("the slot ffff:ff:1f.7") && said.contains("there is none"), "{said}");
+}
+
 /// The device was there before the port was opened, and no setting names it.
 #[test]
 fn a_port_of_the_environment_opens_again() {
