@@ -11,6 +11,7 @@
 //! | [`Flow`] | the registers and the program of one flow; runs once per acknowledgement, without I/O |
 //! | [`Datapath`] | the programs and flows of one agent, behind a [`Link`] |
 //! | [`Ccp`] | a congestion control for [`Reliable`](bertha_chunnels::Reliable) that an agent decides |
+//! | [`BundleControl`] | the congestion control of a bundle of flows between two boxes, by any algorithm |
 //! | [`Choice`] | any congestion control, by the name that a program takes on its command line |
 //! | `AgentSocket` | the agent's end of a Unix socket, for programs of portus, with the feature `agent` |
 //! | `AgentMemory` | the agent's end of shared memory, with the features `agent` and `shm` |
@@ -39,7 +40,7 @@
 //! A program can't loop, allocate, or read outside of its registers. One run takes at most 256 instructions.
 //! A division by zero, an overflow and a negative difference end the run, and nothing else: see [`Fault`].
 //! Window and rate stay within [`Limits`]. An agent has at most 64 programs. If the agent is gone or silent,
-//! [`NewReno`](bertha_chunnels::congestion::NewReno) takes over.
+//! [`NewReno`](bertha_chunnels::congestion::NewReno), or another [fallback](Ccp::fallback), takes over.
 //!
 //! # Differences
 //!
@@ -70,6 +71,7 @@
 mod agent;
 #[cfg(feature = "agent")]
 pub mod algorithms;
+mod bundle;
 mod connect;
 mod control;
 mod datapath;
@@ -83,6 +85,7 @@ mod signals;
 pub use agent::AgentMemory;
 #[cfg(feature = "agent")]
 pub use agent::{AgentFlows, AgentSocket, AgentTotals, FlowStatus};
+pub use bundle::BundleControl;
 #[cfg(feature = "agent")]
 pub use connect::{AgentEnd, Pace};
 pub use control::{Ccp, Choice, Limits};

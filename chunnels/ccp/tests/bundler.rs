@@ -1,15 +1,18 @@
 //! Two boxes around a path whose queue neither end can order (thesis 4.7.6), for flows of `Reliable` with
-//! their own congestion controls: the queue moves to the senders' side, and short flows no longer wait behind
-//! a long flow.
+//! their own congestion controls, and with an agent that controls the bundle as a single flow: the queue moves
+//! to the senders' side, and short flows no longer wait behind a long flow.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests panic to fail, and print figures")]
 
+mod scene;
+
+use bertha_bundle::{Bundle, Measurement, Scheduling};
+use bertha_ccp::algorithms::{Copa, Nimbus};
 use bertha_chunnels::Reliable;
 use bertha_chunnels::congestion::Cubic;
 use bertha_chunnels::reliable::ReliableConnection;
 use bertha_core::{Addr, Buf, Connection, Datapath, Listener, Runtime, Wrap};
-use bertha_datapath_sim::{
-    Bundle, Emulator, Limits, Link, Network, Path, Rate, Schedule, Scheduling, Sim, SimConnection,
-};
+use bertha_datapath_sim::{Emulator, Limits, Link, Network, Path, Rate, Schedule, Sim, SimConnection};
+use scene::Agent;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -43,29 +46,54 @@ struct Seen {
     long: f64,
 }
 
-#[derive(Debug, Clone, Copy)]
 struct Scene {
     has_long: bool,
-    /// The order of packets in the sendbox, if there is a sendbox.
-    bundle: Option<Scheduling>,
+    /// The share of acknowledgements that get lost, of both boxes and flows.
+    loss: f64,
+    bundled: Option<Bundled>,
 }
 
-fn run(scene: Scene) -> Seen {
-    // The run does not depend on the seed.
-    let seed = 1;
-    let mut sim =
-        Sim::new(seed).schedule(Schedule::Fifo).step_limit(u64::MAX).time_limit(Duration::from_secs(120));
-    let network = sim.network().clone();
+/// The order of packets in a sendbox, and the agent of its rate.
+struct Bundled {
+    scheduling: Scheduling,
+    agent: Agent,
+}
+
+impl Scene {
+    fn new(bundled: Option<Bundled>) -> Self {
+        Self { has_long: true, loss: 0.0, bundled }
+    }
+}
+
+fn copa(scheduling: Scheduling) -> Option<Bundled> {
+    Some(Bundled { scheduling, agent: Agent::of(Copa::without_competition()) })
+}
+
+/// Lays the path and the boxes around it.
+fn lay(network: &Network, scene: &Scene, seed: u64) {
     network.set_limits(Limits { backlog: 64, queue: 65_536 });
     network.set_link_between(SENDERS, SERVER, Link { delay: Duration::ZERO, ..Link::default() });
-    network.set_link_between(SERVER, SENDERS, Link { delay: DELAY, ..Link::default() });
+    network.set_link_between(SERVER, SENDERS, Link { delay: DELAY, loss: scene.loss, ..Link::default() });
     let path = Path::new(Rate::fixed(RATE), DELAY).buffered(2.0);
     let buffer = path.buffer;
     network.emulate([(SENDERS, SERVER)], Emulator::new(path, seed));
-    if let Some(scheduling) = scene.bundle {
-        let target = Duration::from_millis(5);
-        network.bundle([(SENDERS, SERVER)], Bundle { scheduling, buffer, target });
-    }
+    let Some(Bundled { scheduling, agent }) = &scene.bundled else { return };
+    let mut control = agent.bundle_control();
+    let inner_loop = move |measurement: &Measurement| control.on_measurement(measurement);
+    let bundle = Bundle { scheduling: scheduling.clone(), buffer, key: 0 };
+    network.bundle([(SENDERS, SERVER)], bundle, None, inner_loop);
+}
+
+fn simulation(seed: u64) -> Sim {
+    Sim::new(seed).schedule(Schedule::Fifo).step_limit(u64::MAX).time_limit(Duration::from_secs(120))
+}
+
+fn run(scene: &Scene) -> Seen {
+    // The run depends on the seed by losses alone.
+    let seed = 1;
+    let mut sim = simulation(seed);
+    let network = sim.network().clone();
+    lay(&network, scene, seed);
     sim.run(observe(network, scene.has_long))
 }
 
@@ -83,21 +111,14 @@ async fn observe(network: Network, has_long: bool) -> Seen {
             receiving.push(spawner.spawn(async move { serve(connection, &arrived).await }));
         }
     });
-    let (datapath, addr) = (network.host(SENDERS), server.clone());
-    let sending = async move {
-        let connection = wrap(datapath.connect(addr).await.unwrap()).await;
-        loop {
-            connection.send(Buf::new(MESSAGE, 0).unwrap()).await.unwrap();
-        }
-    };
-    let _long = has_long.then(|| runtime.spawn(sending));
+    let _long = has_long.then(|| runtime.spawn(send_forever(network.clone(), server.clone())));
     runtime.sleep(WARM_UP).await;
     let (start, before) = (runtime.elapsed(), long.load(Relaxed));
     let (mut path, mut sendbox, mut times) = (0.0, 0.0, Vec::new());
     for _ in 0..SHORT_FLOWS {
         let begun = runtime.elapsed();
-        path += network.queueing_delay(SENDERS, SERVER).as_secs_f64() * 1e3;
-        sendbox += network.bundle_delay(SENDERS, SERVER).as_secs_f64() * 1e3;
+        path += path_delay(&network);
+        sendbox += sendbox_delay(&network);
         let connection = wrap(network.host(SENDERS).connect(server.clone()).await.unwrap()).await;
         for number in 0..SHORT {
             let mut message = Buf::new(MESSAGE, 0).unwrap();
@@ -120,6 +141,24 @@ async fn observe(network: Network, has_long: bool) -> Seen {
     }
 }
 
+async fn send_forever(network: Network, server: Addr) {
+    let connection = wrap(network.host(SENDERS).connect(server).await.unwrap()).await;
+    loop {
+        connection.send(Buf::new(MESSAGE, 0).unwrap()).await.unwrap();
+    }
+}
+
+/// Returns the delay in the queue of the path in milliseconds.
+fn path_delay(network: &Network) -> f64 {
+    network.queueing_delay(SENDERS, SERVER).as_secs_f64() * 1e3
+}
+
+/// Returns the delay in the sendbox in milliseconds; zero without a sendbox.
+fn sendbox_delay(network: &Network) -> f64 {
+    let state = network.bundle_state(SENDERS, SERVER);
+    state.map_or(0.0, |state| state.queueing_delay.as_secs_f64() * 1e3)
+}
+
 async fn wrap(base: SimConnection) -> ReliableConnection<SimConnection> {
     Reliable::new().packet(PACKET).with(Cubic).wrap(base).await.unwrap()
 }
@@ -137,23 +176,53 @@ async fn serve(connection: ReliableConnection<SimConnection>, arrived: &AtomicU6
 
 #[test]
 fn the_queue_moves_to_the_senders_side_and_short_flows_pass_a_long_one() {
-    let [without, fifo, fair] = [None, Some(Scheduling::Fifo), Some(Scheduling::FairAmongFlows)]
-        .map(|bundle| run(Scene { has_long: true, bundle }));
+    let [without, fifo, fair] = [None, copa(Scheduling::Fifo), copa(Scheduling::FairAmongFlows)]
+        .map(|bundled| run(&Scene::new(bundled)));
     println!("without {without:?}\nin order {fifo:?}\nfair {fair:?}");
-    assert!(without.path > 30.0 && without.sendbox == 0.0, "{without:?}");
+    assert!(without.path > 60.0 && without.sendbox == 0.0, "{without:?}");
     for bundled in [&fifo, &fair] {
-        assert!(bundled.path < 10.0 && bundled.sendbox > 20.0, "{bundled:?}");
-        // The path never runs empty for long.
-        assert!(bundled.long > 0.95 * without.long, "{bundled:?} after {without:?}");
+        assert!(bundled.path < 6.0 && bundled.sendbox > 50.0, "{bundled:?}");
+        assert!(bundled.long > 0.92 * without.long, "{bundled:?} after {without:?}");
     }
     // Moving the queue alone helps no flow; choosing from the queue does.
     assert!(fifo.short > 0.8 * without.short, "{fifo:?} after {without:?}");
-    assert!(fair.short < 0.6 * without.short, "{fair:?} after {without:?}");
+    assert!(fair.short < 0.5 * without.short, "{fair:?} after {without:?}");
 }
 
 #[test]
 fn a_bundle_that_does_not_fill_the_path_is_not_slowed_down() {
-    let [without, fair] =
-        [None, Some(Scheduling::FairAmongFlows)].map(|bundle| run(Scene { has_long: false, bundle }));
+    let [without, fair] = [None, copa(Scheduling::FairAmongFlows)]
+        .map(|bundled| run(&Scene { has_long: false, ..Scene::new(bundled) }));
     assert!(fair.short < 1.1 * without.short, "{fair:?} after {without:?}");
+}
+
+#[test]
+fn nimbus_moves_the_queue_although_acknowledgements_get_lost() {
+    let nimbus = Some(Bundled { scheduling: Scheduling::Fifo, agent: Agent::of(Nimbus) });
+    let [without, bundled] = [None, nimbus].map(|it| run(&Scene { loss: 0.1, ..Scene::new(it) }));
+    println!("without {without:?}\nbundled {bundled:?}");
+    assert!(bundled.path < 20.0 && bundled.sendbox > 40.0, "{bundled:?}");
+    assert!(bundled.long > 0.92 * without.long, "{bundled:?} after {without:?}");
+}
+
+#[test]
+fn without_its_agent_a_bundle_is_unlimited_and_the_queue_is_the_paths() {
+    let scene = Scene::new(copa(Scheduling::FairAmongFlows));
+    let mut sim = simulation(1);
+    let network = sim.network().clone();
+    lay(&network, &scene, 1);
+    let runtime = network.runtime().clone();
+    sim.run(async move {
+        let listener = network.host(SERVER).listen(Addr::Ip((SERVER, 7).into())).await.unwrap();
+        let _long = runtime.spawn(send_forever(network.clone(), listener.local_addr()));
+        let connection = wrap(listener.accept().await.unwrap()).await;
+        let _receiving = runtime.spawn(async move { serve(connection, &AtomicU64::new(0)).await });
+        runtime.sleep(WARM_UP).await;
+        assert!(sendbox_delay(&network) > 20.0 && path_delay(&network) < 10.0);
+        drop(scene);
+        runtime.sleep(WARM_UP).await;
+        let state = network.bundle_state(SENDERS, SERVER).unwrap();
+        assert_eq!((state.queueing_delay, state.sendbox.waiting), (Duration::ZERO, 0));
+        assert!(path_delay(&network) > 30.0, "{} ms", path_delay(&network));
+    });
 }

@@ -6,7 +6,7 @@
 //!
 //! An [`Emulator`] is a link with a buffer whose rate may change over time; [`Network::emulate`] puts it between hosts.
 //!
-//! [`Network::bundle`] puts the boxes of a [`Bundle`] around such a link, which move its queue to the
+//! [`Network::bundle`] puts the boxes of [`bertha_bundle`] around such a link, which move its queue to the
 //! senders' side.
 //!
 //! [`pair`] returns two connected ends in memory, without a network, for any runtime.
@@ -14,7 +14,6 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
-mod bundler;
 mod emulator;
 mod executor;
 mod network;
@@ -24,12 +23,11 @@ mod rng;
 mod sim;
 mod trace;
 
-pub use bundler::{Bundle, Departure, Feedback, Receivebox, Scheduling, Sendbox};
 pub use emulator::{Cause, Emulator, Fate, Path, Rate};
 pub use executor::{Halt, HaltReason, Schedule, SimRuntime, SimTask};
 pub use network::{
-    Bottleneck, Counters, Datagram, Limits, Link, Network, SimBase, SimConnection, SimDatapath, SimGroup,
-    SimListener, Verdict,
+    Bottleneck, BundleState, Counters, Datagram, Limits, Link, Network, SimBase, SimConnection, SimDatapath,
+    SimGroup, SimListener, Verdict,
 };
 pub use pair::{PairBase, PairConnection, pair, pair_of};
 pub use sim::Sim;

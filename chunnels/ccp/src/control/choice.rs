@@ -61,11 +61,22 @@ impl Choice {
     /// [`Io`](ErrorKind::Io) if the socket of this end can't be made, [`Invalid`](ErrorKind::Invalid) if the
     /// agent's path is no path of a socket, or if the agent shares memory and the feature `shm` is missing.
     pub fn open(&self) -> Result<Arc<dyn Algorithm>, Error> {
+        self.open_or(NewReno)
+    }
+
+    /// Makes the congestion control as [`open`](Self::open) does, with another control of flows whose agent is
+    /// not there.
+    ///
+    /// # Errors
+    /// Errors of [`open`](Self::open).
+    pub fn open_or(&self, fallback: impl Algorithm) -> Result<Arc<dyn Algorithm>, Error> {
         Ok(match &self.0 {
             Kind::NewReno => Arc::new(NewReno),
             Kind::Cubic => Arc::new(Cubic),
             Kind::Bbr => Arc::new(Bbr),
-            Kind::Agent { algorithm, place } => Arc::new(place.connect()?.algorithm(algorithm)?),
+            Kind::Agent { algorithm, place } => {
+                Arc::new(place.connect()?.algorithm(algorithm)?.fallback(fallback))
+            }
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The control of one flow: by its program, or by NewReno while there is no agent.
+//! The control of one flow: by its program, or by its fallback while there is no agent.
 
 use super::presence::Presence;
 use super::{Limits, Settings};
@@ -37,8 +37,9 @@ impl FlowControl {
         let NewFlow { packet, ref local, ref peer, has_marks } = *flow;
         let member = Arc::new(Member::new(if has_marks { WITH_MARKS } else { WITHOUT_MARKS }));
         let flow = datapath.join(member.clone());
-        let fallback = NewReno.start(packet);
-        let window = fallback.window();
+        // Agents expect a window of some packets, whatever the fallback's window is.
+        let window = NewReno.start(packet).window();
+        let fallback = settings.fallback.start(packet);
         let ((source_address, source_port), (destination_address, destination_port)) =
             (ipv4(local), ipv4(peer));
         let create = Create {
@@ -53,7 +54,8 @@ impl FlowControl {
         };
         let has_told = match datapath.announce(&create) {
             Err(error) if error.kind() != ErrorKind::Exhausted => {
-                tracing::warn!(flow = create.flow, %error, "CCP: NewReno controls the flow until there is an agent");
+                let fallback = &settings.fallback;
+                tracing::warn!(flow = create.flow, %error, "CCP: {fallback:?} controls the flow until there is an agent");
                 true
             }
             _ => false,
@@ -103,10 +105,11 @@ impl FlowControl {
     fn tell_silence(&mut self) {
         if !std::mem::replace(&mut self.has_told, true) {
             let agent = self.datapath.agent();
+            let fallback = &self.settings.fallback;
             tracing::warn!(
                 flow = self.create.flow,
                 agent,
-                "CCP: the agent does not answer; NewReno controls the flow"
+                "CCP: the agent does not answer; {fallback:?} controls the flow"
             );
         }
     }
@@ -136,7 +139,7 @@ impl CongestionControl for FlowControl {
         }
         let fallback = self.fallback.get_or_insert_with(|| {
             self.member.is_by_agent.store(false, Ordering::Relaxed);
-            NewReno.start(self.packet)
+            self.settings.fallback.start(self.packet)
         });
         fallback.on_ack(ack, flow);
         (self.window, self.rate) = (fallback.window(), fallback.rate());

@@ -11,7 +11,7 @@ pub use limits::Limits;
 use crate::connect;
 use crate::datapath::{CcpStatistics, Datapath};
 use crate::message::{AlgorithmName, Malformed};
-use bertha_chunnels::congestion::{Algorithm, CongestionControl, NewFlow};
+use bertha_chunnels::congestion::{Algorithm, CongestionControl, NewFlow, NewReno};
 use bertha_core::Error;
 use flow_control::FlowControl;
 use std::path::Path;
@@ -21,11 +21,11 @@ use std::time::Duration;
 /// Congestion control by an agent, for [`Reliable::with`](bertha_chunnels::Reliable::with).
 ///
 /// Until the agent has chosen a program for a flow, and whenever it is gone or silent for the
-/// [time-out](Self::agent_timeout), [`NewReno`](bertha_chunnels::congestion::NewReno) controls the flow. The
-/// flow is then announced to the agent again from time to time, and the agent takes over when it answers.
+/// [time-out](Self::agent_timeout), [`NewReno`](bertha_chunnels::congestion::NewReno), or another
+/// [fallback](Self::fallback), controls the flow. The flow is then announced to the agent again from time to time, and the agent takes over when it answers.
 ///
 /// A program that reads signals which a flow's transport lacks is refused for this flow, with the names of
-/// the signals (`Datapath::refusals`), and NewReno controls the flow. The marks of routers are such
+/// the signals (`Datapath::refusals`), and the fallback controls the flow. The marks of routers are such
 /// signals: [`Reliable`](bertha_chunnels::Reliable) has them with [`ecn`](bertha_chunnels::Reliable::ecn).
 ///
 /// Clones share the agent. The connection to the agent ends when the last clone and the last flow are
@@ -36,11 +36,12 @@ pub struct Ccp {
     settings: Settings,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Settings {
     limits: Limits,
     timeout: Duration,
     algorithm: AlgorithmName,
+    fallback: Arc<dyn Algorithm>,
 }
 
 /// The default time-out.
@@ -99,7 +100,12 @@ impl Ccp {
 
     /// Makes a congestion control by an agent behind any link.
     pub fn over(datapath: Arc<Datapath>) -> Self {
-        let settings = Settings { limits: Limits::NONE, timeout: TIMEOUT, algorithm: AlgorithmName::DEFAULT };
+        let settings = Settings {
+            limits: Limits::NONE,
+            timeout: TIMEOUT,
+            algorithm: AlgorithmName::DEFAULT,
+            fallback: Arc::new(NewReno),
+        };
         Self { datapath, settings }
     }
 
@@ -128,6 +134,14 @@ impl Ccp {
         self
     }
 
+    /// Sets the algorithm that controls flows while there is no agent, in place of
+    /// [`NewReno`](bertha_chunnels::congestion::NewReno).
+    #[must_use]
+    pub fn fallback(mut self, algorithm: impl Algorithm) -> Self {
+        self.settings.fallback = Arc::new(algorithm);
+        self
+    }
+
     /// Returns the numbers of flows of all clones.
     pub fn statistics(&self) -> CcpStatistics {
         self.datapath.statistics()
@@ -145,6 +159,6 @@ impl Algorithm for Ccp {
     }
 
     fn start_flow(&self, flow: &NewFlow) -> Box<dyn CongestionControl> {
-        Box::new(FlowControl::new(self.datapath.clone(), self.settings, flow))
+        Box::new(FlowControl::new(self.datapath.clone(), self.settings.clone(), flow))
     }
 }

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test uses some of this module")]
 
 use bertha_ccp::algorithms::{Aggregated, SharedWindow};
-use bertha_ccp::{AgentEnd, Ccp, Pace};
+use bertha_ccp::{AgentEnd, BundleControl, Ccp, Pace};
 use bertha_chunnels::Reliable;
 use bertha_chunnels::reliable::ReliableConnection;
 use bertha_core::{Addr, Buf, Connection, Datapath, Listener, Runtime, Wrap};
@@ -238,6 +238,11 @@ impl Agent {
     /// Returns the traffic of a flow that the agent controls.
     pub(crate) fn bulk(&self) -> Traffic {
         Traffic::Bulk(Reliable::new().with(self.ccp.clone()))
+    }
+
+    /// Returns the control of a bundle by the agent, which is unlimited while there is none.
+    pub(crate) fn bundle_control(&self) -> BundleControl {
+        BundleControl::new(&self.ccp.clone().fallback(BundleControl::UNLIMITED), PACKET as u64)
     }
 
     /// Returns an idle flow that the agent controls.

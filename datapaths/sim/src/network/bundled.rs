@@ -1,17 +1,26 @@
-//! Bundles of directions: boxes of [`bundler`](crate::bundler) in front of a link, and behind it.
+//! Bundles of directions: the boxes of [`bertha_bundle`] in front of a link, and behind it.
 
 use super::Network;
-use crate::bundler::{Bundle, Departure, Receivebox, Sendbox};
-use crate::rng::Rng;
+use bertha_bundle::{Bundle, Header, Measurement, Receivebox, Sendbox, SendboxStatistics};
 use bertha_core::Buf;
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+/// The number of UDP in IP headers.
+const UDP: u8 = 17;
+
+/// The congestion control of a bundle: returns the rate for a measurement.
+type InnerLoop = Box<dyn FnMut(&Measurement) -> Option<u64> + Send>;
+
 /// The two boxes of a bundle.
-#[derive(Debug)]
 pub(super) struct Boxes {
-    send: Sendbox<Held>,
+    send: Sendbox<(Held, Header)>,
     receive: Receivebox,
+    inner_loop: InnerLoop,
+    /// The identification of the next datagram.
+    identification: u16,
+    measured: Option<Measurement>,
     /// True if a departure is planned.
     is_planned: bool,
 }
@@ -25,37 +34,76 @@ pub(super) struct Held {
     pub(super) is_markable: bool,
 }
 
+/// The state of a [bundle](Network::bundle).
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct BundleState {
+    /// The counts of the sendbox.
+    pub sendbox: SendboxStatistics,
+    /// The time that all datagrams in the sendbox take.
+    pub queueing_delay: Duration,
+    /// Number of bytes that have arrived at the receivebox.
+    pub received: u64,
+    /// The last measurement, if there was one.
+    pub measured: Option<Measurement>,
+}
+
 impl Network {
     /// Makes datagrams of these directions pass through a [`Sendbox`] in front of their links, and a
-    /// [`Receivebox`] behind them, whose reports take the delay of the link back and are never lost. The
-    /// directions leave any earlier bundle.
-    pub fn bundle<I: Into<IpAddr>>(&self, directions: impl IntoIterator<Item = (I, I)>, bundle: Bundle) {
+    /// [`Receivebox`] behind them, whose messages meet the faults of the links as datagrams do. The sendbox
+    /// begins with `rate`, in bytes per second, and `inner_loop` returns the rate for each measurement; `None`
+    /// is no limit. The boxes count payloads alone, as links do. The directions leave any earlier bundle.
+    pub fn bundle<I: Into<IpAddr>>(
+        &self,
+        directions: impl IntoIterator<Item = (I, I)>,
+        bundle: Bundle,
+        rate: Option<u64>,
+        inner_loop: impl FnMut(&Measurement) -> Option<u64> + Send + 'static,
+    ) {
         let mut state = self.state();
         let number = state.bundles.len();
+        let receive = Receivebox::new(bundle.key, number as u32);
+        let mut send = Sendbox::new(bundle);
+        send.set_rate(self.runtime().elapsed(), rate);
         state.bundles.push(Boxes {
-            send: Sendbox::new(bundle),
-            receive: Receivebox::default(),
+            send,
+            receive,
+            inner_loop: Box::new(inner_loop),
+            identification: 0,
+            measured: None,
             is_planned: false,
         });
         let directions = directions.into_iter().map(|(from, to)| ((from.into(), to.into()), number));
         state.bundled.extend(directions);
     }
 
-    /// Returns the time that all waiting datagrams in the sendbox of this direction take; zero without a
-    /// [`bundle`](Self::bundle).
-    pub fn bundle_delay(&self, from: impl Into<IpAddr>, to: impl Into<IpAddr>) -> Duration {
+    /// Returns the state of the [bundle](Self::bundle) of this direction, if there is one.
+    pub fn bundle_state(&self, from: impl Into<IpAddr>, to: impl Into<IpAddr>) -> Option<BundleState> {
         let state = self.state();
-        let number = state.bundled.get(&(from.into(), to.into()));
-        let boxes = number.and_then(|number| state.bundles.get(*number));
-        boxes.map_or(Duration::ZERO, |boxes| boxes.send.queueing_delay())
+        let number = state.bundled.get(&(from.into(), to.into()))?;
+        let boxes = state.bundles.get(*number)?;
+        Some(BundleState {
+            sendbox: boxes.send.statistics(),
+            queueing_delay: boxes.send.queueing_delay(),
+            received: boxes.receive.statistics().bytes,
+            measured: boxes.measured,
+        })
     }
 
     /// Puts a datagram into the sendbox of bundle `number`.
     pub(super) fn hold(&self, number: usize, held: Held) {
         let mut state = self.state();
-        let len = held.payload.len() as u64;
         let Some(boxes) = state.bundles.get_mut(number) else { return };
-        let dropped = boxes.send.push(flow(held.from, held.to), len, held);
+        boxes.identification = boxes.identification.wrapping_add(1);
+        let header = Header {
+            len: held.payload.len() as u32,
+            source: held.from,
+            destination: held.to,
+            protocol: UDP,
+            dscp: 0,
+            identity: Some(boxes.identification),
+        };
+        let dropped = boxes.send.push(&header, (held, header));
         state.counters.queue_full += dropped as u64;
         drop(state);
         self.release(number);
@@ -67,16 +115,15 @@ impl Network {
         loop {
             let mut state = self.state();
             let Some(boxes) = state.bundles.get_mut(number) else { return };
-            if let Some(Departure { packet, epoch }) = boxes.send.pop(now) {
+            if let Some((held, header)) = boxes.send.pop(now) {
                 drop(state);
-                self.depart(number, packet, epoch);
+                self.depart(number, held, header);
                 continue;
             }
             let Some(next) = boxes.send.next_at().filter(|_| !boxes.is_planned) else { return };
             boxes.is_planned = true;
             drop(state);
-            let network = self.clone();
-            self.runtime().world.after(next.saturating_sub(now), move || {
+            self.later(next.saturating_sub(now), move |network| {
                 if let Some(boxes) = network.state().bundles.get_mut(number) {
                     boxes.is_planned = false;
                 }
@@ -86,40 +133,67 @@ impl Network {
         }
     }
 
-    fn depart(&self, number: usize, packet: Held, epoch: Option<u64>) {
-        let from = packet.from;
-        let to = packet.to;
-        let len = packet.payload.len() as u64;
+    fn depart(&self, number: usize, held: Held, header: Header) {
+        let direction = (held.from.ip(), held.to.ip());
         // A failure means that there is no memory for a copy, which is as good as a loss.
-        let Ok(Some(delay)) = self.cross(packet) else { return };
-        let network = self.clone();
-        self.runtime().world.after(delay, move || {
+        let Ok(Some(delay)) = self.cross(held) else { return };
+        self.later(delay, move |network| {
             let mut state = network.state();
-            let back = state.link(to.ip(), from.ip()).delay;
-            let feedback =
-                state.bundles.get_mut(number).and_then(|boxes| boxes.receive.on_packet(len, epoch));
+            let boxes = state.bundles.get_mut(number);
+            let message = boxes.and_then(|boxes| boxes.receive.on_packet(&header));
             drop(state);
-            let Some(feedback) = feedback else { return };
-            let world = network.runtime().world.clone();
-            world.after(back, move || {
-                let now = network.runtime().elapsed();
-                if let Some(boxes) = network.state().bundles.get_mut(number) {
-                    boxes.send.on_feedback(now, feedback);
-                }
-                network.release(number);
+            let Some(message) = message else { return };
+            network.send_message((direction.1, direction.0), message.len(), move |network| {
+                network.measure(number, direction, &message);
             });
         });
     }
+
+    /// Hands a message to the sendbox, sets its rate, and sends its answer.
+    fn measure(&self, number: usize, direction: (IpAddr, IpAddr), message: &[u8]) {
+        let now = self.runtime().elapsed();
+        let mut state = self.state();
+        let Some(boxes) = state.bundles.get_mut(number) else { return };
+        if let Ok(Some(measurement)) = boxes.send.on_message(now, message) {
+            let rate = (boxes.inner_loop)(&measurement);
+            boxes.send.set_rate(now, rate);
+            boxes.measured = Some(measurement);
+        }
+        let answer = boxes.send.take_message(now);
+        drop(state);
+        if let Some(answer) = answer {
+            self.send_message(direction, answer.as_ref().len(), move |network| {
+                if let Some(boxes) = network.state().bundles.get_mut(number) {
+                    // A message of the sendbox is well formed; the receivebox counts others.
+                    let _ = boxes.receive.on_message(answer.as_ref());
+                }
+            });
+        }
+        self.release(number);
+    }
+
+    /// Sends a message of `len` bytes between boxes, which may get lost.
+    fn send_message(
+        &self,
+        (from, to): (IpAddr, IpAddr),
+        len: usize,
+        arrive: impl FnOnce(&Self) + Send + 'static,
+    ) {
+        let now = self.runtime().elapsed();
+        let passage = self.state().draw(from, to, len, false, now);
+        let Some(passage) = passage else { return };
+        self.later(passage.delay, arrive);
+    }
+
+    fn later(&self, delay: Duration, then: impl FnOnce(&Self) + Send + 'static) {
+        let network = self.clone();
+        self.runtime().world.after(delay, move || then(&network));
+    }
 }
 
-/// Returns a number for a flow, which differs for most flows.
-fn flow(from: SocketAddr, to: SocketAddr) -> u64 {
-    let number = |addr: SocketAddr| {
-        let ip = match addr.ip() {
-            IpAddr::V4(ip) => u64::from(ip.to_bits()),
-            IpAddr::V6(ip) => (ip.to_bits() >> 64) as u64 ^ ip.to_bits() as u64,
-        };
-        Rng::new(ip, u64::from(addr.port())).next()
-    };
-    Rng::new(number(from), number(to)).next()
+impl fmt::Debug for Boxes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { send, receive, .. } = self;
+        f.debug_struct("Boxes").field("send", send).field("receive", receive).finish_non_exhaustive()
+    }
 }

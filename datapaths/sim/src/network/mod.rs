@@ -18,6 +18,7 @@ mod tap;
 
 pub use base::SimBase;
 pub(crate) use base::fits;
+pub use bundled::BundleState;
 pub use connection::SimConnection;
 pub use counters::Counters;
 pub use datapath::SimDatapath;

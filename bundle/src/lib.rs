@@ -1,0 +1,49 @@
+//! Two boxes at the ends of a path that they don't control, in the manner of Bundler (thesis 4.7.6;
+//! Cangialosi and others, EuroSys 2021).
+//!
+//! All packets from a site to another site, the bundle, pass through a [`Sendbox`] and, behind the path, a
+//! [`Receivebox`]. The receivebox acknowledges a few of the packets, the boundaries of epochs, with the
+//! number of bytes that have arrived. From these acknowledgements the sendbox makes a [`Measurement`], as
+//! the transport of a single flow would, and a congestion control answers with a rate at which only a short
+//! queue stays in the path. Packets beyond this rate wait at the sendbox, which, unlike the path, can choose
+//! the packets that go first ([`Scheduling`]). The connections through the boxes know nothing of them, and
+//! no packet is changed.
+//!
+//! # Boundaries
+//!
+//! Both boxes hash the header of each packet: the identification of IPv4, the destination's address and its
+//! port. A packet is a boundary if the size of epochs, a number of packets, divides its hash. The size is the
+//! largest power of two of at most a quarter of the packets that a shortest round trip takes, so that boxes
+//! which disagree about it for a while still share the boundaries of the larger size.
+//!
+//! A packet without an identity is forwarded and counted, and is never a boundary: packets of IPv6, whose
+//! flow label tells flows and not packets apart, fragments, and packets of IPv4 that are never fragmented and
+//! have the identification zero. A bundle of such packets alone is not measured, and its rate stays unlimited.
+//!
+//! # Faults
+//!
+//! A boundary that is lost makes an epoch longer. A boundary that arrives late, or twice, and an
+//! acknowledgement that is late, forged or malformed count for nothing, and are counted
+//! ([`SendboxStatistics`]). If no acknowledgement comes for a second, the sendbox lets all packets pass until
+//! the next one comes. A receivebox that starts again is recognised by its instance. Segments must not be joined
+//! between the boxes: offloads such as GRO and TSO change headers and counts.
+//!
+//! The boxes have no I/O: packets, messages and the time are arguments, and packets and messages are results.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
+
+mod epoch;
+mod hash;
+mod header;
+mod message;
+mod queue;
+mod receivebox;
+mod scheduling;
+mod sendbox;
+
+pub use header::{Header, NoHeader};
+pub use message::{MESSAGE, Malformed};
+pub use receivebox::{Receivebox, ReceiveboxStatistics};
+pub use scheduling::{Priorities, Scheduling};
+pub use sendbox::{Bundle, Measurement, Sendbox, SendboxStatistics};

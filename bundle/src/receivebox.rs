@@ -1,0 +1,83 @@
+//! The box at the receivers' site.
+
+use crate::Header;
+use crate::epoch::EpochSize;
+use crate::message::{Acknowledgement, MESSAGE, Malformed, Resize};
+
+/// The box at the receivers' site: counts the bundle's packets, and acknowledges boundaries.
+///
+/// Its state has a fixed size, for any number of flows and packets. It sends at most a message for each
+/// packet, and does so only until it knows the sendbox's size of epochs.
+#[derive(Debug)]
+pub struct Receivebox {
+    key: u64,
+    instance: u32,
+    size: EpochSize,
+    received: u64,
+    statistics: ReceiveboxStatistics,
+}
+
+/// The counts of a [`Receivebox`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReceiveboxStatistics {
+    /// Number of packets of the bundle.
+    pub packets: u64,
+    /// Number of their bytes.
+    pub bytes: u64,
+    /// Number of packets without an identity, which are never boundaries.
+    pub unnamed: u64,
+    /// Number of acknowledgements.
+    pub acknowledgements: u64,
+    /// Number of messages of the sendbox.
+    pub resizes: u64,
+    /// Number of malformed messages, and of messages of a box with another key.
+    pub malformed: u64,
+    /// Number of packets in an epoch, on average.
+    pub epoch: u64,
+}
+
+impl Receivebox {
+    /// Creates a box. Its `key` is that of the sendbox; `instance` is a number that differs for each start of
+    /// the box, random for instance.
+    pub fn new(key: u64, instance: u32) -> Self {
+        let statistics = ReceiveboxStatistics::default();
+        Self { key, instance, size: EpochSize::default(), received: 0, statistics }
+    }
+
+    /// Counts a packet of the bundle, which goes on in any case. A returned message is for the sendbox; if it
+    /// gets lost, the next one tells as much.
+    pub fn on_packet(&mut self, header: &Header) -> Option<[u8; MESSAGE]> {
+        self.received = self.received.wrapping_add(u64::from(header.len));
+        self.statistics.packets += 1;
+        let Some(hash) = header.hash(self.key) else {
+            self.statistics.unnamed += 1;
+            return None;
+        };
+        if !self.size.divides(hash) {
+            return None;
+        }
+        self.statistics.acknowledgements += 1;
+        let Self { size, instance, received, .. } = *self;
+        Some(Acknowledgement { size, instance, hash, received }.encode())
+    }
+
+    /// Takes a message of the sendbox.
+    ///
+    /// # Errors
+    /// [`Malformed`] if it is none; the box then goes on as before.
+    pub fn on_message(&mut self, message: &[u8]) -> Result<(), Malformed> {
+        let resize = Resize::decode(message, self.key);
+        match resize {
+            Ok(_) => self.statistics.resizes += 1,
+            Err(_) => self.statistics.malformed += 1,
+        }
+        self.size = resize?.size;
+        Ok(())
+    }
+
+    /// Returns the counts so far.
+    pub fn statistics(&self) -> ReceiveboxStatistics {
+        ReceiveboxStatistics { bytes: self.received, epoch: 1 << self.size.exponent(), ..self.statistics }
+    }
+}
