@@ -4,6 +4,8 @@ use crate::explain::Explain;
 use crate::inspect::Inspect;
 use crate::perf::Perf;
 use crate::ping::Ping;
+#[cfg(feature = "tcp")]
+use crate::tcp::Tcp;
 use crate::top::Top;
 use bertha::Error;
 use bertha_program::Termination;
@@ -25,6 +27,8 @@ enum Command {
     Explain(Explain),
     Inspect(Inspect),
     Top(Top),
+    #[cfg(feature = "tcp")]
+    Tcp(Tcp),
 }
 
 impl Arguments {
@@ -35,6 +39,8 @@ impl Arguments {
             Command::Explain(explain) => termination.work(explain.execute()).await,
             Command::Inspect(inspect) => inspect.execute(termination).await,
             Command::Top(top) => top.execute(termination).await,
+            #[cfg(feature = "tcp")]
+            Command::Tcp(tcp) => tcp.execute(termination).await,
         }
     }
 }

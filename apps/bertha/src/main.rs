@@ -15,6 +15,8 @@ mod probe;
 mod rate;
 mod site;
 mod stack;
+#[cfg(feature = "tcp")]
+mod tcp;
 mod top;
 mod transport;
 

@@ -20,6 +20,8 @@ mod datapaths;
 mod fidelity;
 mod flows;
 mod incast;
+#[cfg(feature = "tcp")]
+mod kernel_tcp;
 mod learning;
 mod live;
 mod many;
@@ -39,7 +41,7 @@ pub(crate) use live::serve as serve_as_agent;
 /// The figures to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Measure this figure or table alone: 4.1, 4.2, 4.3, 4.5, 4.6, 4.7, 4.8, 4.8a, 4.8b, 4.9, 4.10, 4.11, 4.12, sharing or bad-paths
+    /// Measure this figure or table alone: 4.1, 4.2, 4.3, 4.3t, 4.5, 4.6, 4.7, 4.8, 4.8a, 4.8b, 4.9, 4.10, 4.11, 4.12, sharing or bad-paths
     #[arg(long)]
     only: Option<String>,
     /// Measure figure 4.5 also over this trace of a link, in the format of Mahimahi
@@ -59,6 +61,8 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
         ("4.1", live::reporting),
         ("4.2", bbr::run),
         ("4.3", |report, _| slow_start::run(report)),
+        #[cfg(feature = "tcp")]
+        ("4.3t", kernel_tcp::run),
         ("4.5", fidelity::run),
         ("4.6", completion::run),
         ("4.7", agent::run),
