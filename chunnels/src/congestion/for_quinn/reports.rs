@@ -1,6 +1,7 @@
 //! The events of a QUIC connection, gathered into the signals of acknowledgements.
 
 use crate::congestion::delivery_rate::{DeliveryRate, Rates, Snapshot};
+use crate::congestion::peak::Peak;
 use crate::congestion::{Ack, Flow};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -28,6 +29,7 @@ pub(super) struct Reports {
     sent_at: Duration,
     in_flight: u64,
     rate: DeliveryRate,
+    peak: Peak,
     /// The bursts, in the order in which they were sent.
     bursts: VecDeque<Burst>,
     rtt: Duration,
@@ -50,6 +52,7 @@ impl Reports {
     pub(super) fn on_sent(&mut self, now: Duration, bytes: u64) {
         let snapshot = self.rate.on_sent(now, self.in_flight);
         self.in_flight += bytes;
+        self.peak.on_sent(self.in_flight);
         // The oldest bursts are acknowledged or lost, unless there are more bursts in flight than any path
         // holds.
         if self.bursts.len() == MAX_BURSTS {
@@ -89,6 +92,7 @@ impl Reports {
         let rates = self.rate.take(self.min_rtt.unwrap_or_default());
         let mut flow = self.flow(rates);
         flow.is_app_limited |= is_app_limited;
+        flow.most_in_flight = self.peak.on_ack(ack.newest_acked_sent, in_flight, now);
         Report { ack, flow }
     }
 
@@ -130,6 +134,7 @@ impl Reports {
             bytes_in_flight: self.in_flight,
             packets_in_flight: self.in_flight.div_ceil(self.packet.max(1)),
             is_app_limited: rates.is_app_limited,
+            most_in_flight: 0,
         }
     }
 
