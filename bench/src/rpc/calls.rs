@@ -3,7 +3,7 @@
 use super::load::{Load, Sample};
 use crate::harness::{Certificate, Placement, meet, meet_on_one_runtime};
 use crate::{Error, ErrorKind};
-use bertha_chunnels::rpc::{Client, FuseRpcAndTls, Handler, Message, Method, Multiplexer, handler, serve};
+use bertha_chunnels::rpc::{Client, FuseRpcAndTls, Message, Method, Multiplexer, Service, handler, serve};
 use bertha_chunnels::{Reliable, Rpc, Tls};
 use bertha_core::{Addr, Connection, make_stack, optimize};
 use bertha_datapath_kernel::{Tcp, Udp};
@@ -63,11 +63,9 @@ pub(super) fn on_one_runtime(transport: Transport, load: Load) -> Result<(), Err
     meet_on_one_runtime(listen(transport, server, tell), call(transport, client, told, load)).map(drop)
 }
 
-pub(crate) fn echo() -> Handler<impl Fn(Vec<u8>) -> Echo + Send + Sync + 'static, Vec<u8>, Vec<u8>> {
+pub(crate) fn echo() -> impl Service<Response = Vec<u8>> {
     handler(ECHO, |bytes| std::future::ready(Ok(bytes)))
 }
-
-pub(crate) type Echo = std::future::Ready<Result<Vec<u8>, bertha_chunnels::rpc::Failure>>;
 
 /// Answers the calls of a single client.
 async fn listen(transport: Transport, tls: Tls, tell: oneshot::Sender<Addr>) -> Result<(), Error> {

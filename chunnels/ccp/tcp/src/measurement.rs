@@ -89,6 +89,7 @@ impl Measurement {
             rate_incoming: self.rate_incoming,
             bytes_in_flight: packet * u64::from(self.packets_in_flight),
             packets_in_flight: self.packets_in_flight.into(),
+            most_in_flight: packet * u64::from(self.packets_in_flight) + self.bytes_acked,
             is_app_limited: self.flags & IS_APP_LIMITED != 0,
         };
         (ack, flow)
