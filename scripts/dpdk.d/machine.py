@@ -10,6 +10,8 @@ import time
 
 # The cards: the first is under test, the second is its neighbour where both ends are in the machine.
 SLOTS = ("0000:00:10.0", "0000:00:11.0")
+# Models that take frames from several queues of their TAP; a TAP with several queues would lose frames of another model.
+SEVERAL = ("e1000e", "virtio-net-pci")
 MEMORY = 2048
 HUGEPAGES = 320
 
@@ -21,12 +23,12 @@ class Stuck(Exception):
 class Machine:
     """A machine that has started. `close` ends it."""
 
-    def __init__(self, folder, network, model, how, queues):
+    def __init__(self, folder, network, model, how, taps):
         self.model, self.how = model, how
-        self.monitor = os.path.join(folder, f"monitor-{os.getpid()}")
+        self.monitor = os.path.join(folder, "monitor")
         self.unread = b""
         # It ends with this process, however that ends.
-        command = ["setpriv", "--pdeathsig", "KILL", "nice", "-n", "10", "ip", "netns", "exec", network.inner, *self._emulator(folder, queues)]
+        command = ["setpriv", "--pdeathsig", "KILL", "nice", "-n", "10", "ip", "netns", "exec", network.inner, *self._emulator(folder, taps)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         try:
             self.booted = re.search(r"after (\S+) s", self._read_to(rb"machine: ready [^\n]*\n", 180)).group(1)
@@ -34,7 +36,7 @@ class Machine:
             self.close()
             raise
 
-    def _emulator(self, folder, queues):
+    def _emulator(self, folder, taps):
         with_iommu = self.how == "vfio"
         kernel = f"console=ttyS0 quiet panic=-1 hugepages={HUGEPAGES} mitigations=off nowatchdog" + (" intel_iommu=on" if with_iommu else "")
         yield from ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-machine", "q35", "-cpu", "max", "-smp", "2", "-m", str(MEMORY),
@@ -48,10 +50,10 @@ class Machine:
             if self.model.startswith("virtio"):
                 properties += ",disable-legacy=on,iommu_platform=on,ats=on"
         for number, slot in enumerate(SLOTS):
-            several = queues > 1 and number == 0
-            netdev = f"tap,id=net{number},ifname=card{number},script=no,downscript=no" + (f",queues={queues}" if several else "")
+            several = taps > 1 and number == 0
+            netdev = f"tap,id=net{number},ifname=card{number},script=no,downscript=no" + (f",queues={taps}" if several else "")
             if several and self.model.startswith("virtio"):
-                spread = f",mq=on,rss=on,vectors={2 * queues + 2}"
+                spread = f",mq=on,rss=on,vectors={2 * taps + 2}"
             else:
                 spread = ""
             card = f"{self.model},netdev=net{number},mac=52:54:00:99:00:0{number + 1},addr={slot.split(':')[-1]}"

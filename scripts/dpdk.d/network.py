@@ -56,17 +56,17 @@ def remove_leftovers():
 class Network:
     """Two namespaces, which `close` removes."""
 
-    def __init__(self, queues):
+    def __init__(self, taps):
         remove_leftovers()
         self.inner = f"{PREFIX}{os.getpid()}-a"
         self.outer = f"{PREFIX}{os.getpid()}-b"
         try:
-            self._make(queues)
+            self._make(taps)
         except BaseException:
             self.close()
             raise
 
-    def _make(self, queues):
+    def _make(self, taps):
         inner, outer = self.inner, self.outer
         for name in (inner, outer):
             run(f"ip netns add {name}", check=True)
@@ -75,7 +75,7 @@ class Network:
         run(f"ip -n {inner} link add port type veth peer name wire netns {outer}", check=True)
         for number in range(2):
             # With a header in front of each frame, which tells the host what a card has left to be computed.
-            many = "multi_queue" if queues > 1 and number == 0 else ""
+            many = "multi_queue" if taps > 1 and number == 0 else ""
             run(f"ip -n {inner} tuntap add card{number} mode tap vnet_hdr {many}", check=True)
             run(f"ip -n {inner} link set card{number} txqueuelen 10000", check=True)
         for name in ("card0", "card1", "port"):

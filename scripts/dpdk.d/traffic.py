@@ -4,6 +4,7 @@ import os
 import re
 
 from bench import Bench, expect
+from machine import SLOTS
 from network import CARD, PEER, VLAN
 from wire import Judgement, partial_datagrams
 
@@ -136,8 +137,6 @@ def queues(bench: Bench):
 
 def conformance(bench: Bench):
     """The suite of datapaths, for datagrams and streams of both families, between both cards in one process."""
-    from machine import SLOTS
-
     output, result = bench.machine.do(
         f"BERTHA_TEST_CARDS={','.join(SLOTS)} /conformance --exact dpdk::two_cards --ignored --nocapture 2>&1", 400)
     expect(result == 0 and "1 passed" in output, output[-1500:])

@@ -6,6 +6,8 @@
 //!
 //! `scripts/dpdk vm` runs it on emulated cards.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the output of a program")]
+
 use bertha_core::{Addr, Connection, Datapath, Error, Listener};
 use bertha_datapath_dpdk::{Config, Dpdk, DpdkConnection, DpdkListener};
 use std::process::ExitCode;
