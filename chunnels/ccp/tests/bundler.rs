@@ -12,7 +12,7 @@ use bertha_chunnels::congestion::Cubic;
 use bertha_chunnels::reliable::ReliableConnection;
 use bertha_core::{Addr, Buf, Connection, Datapath, Listener, Runtime, Wrap};
 use bertha_datapath_sim::{Emulator, Limits, Link, Network, Path, Rate, Schedule, Sim, SimConnection};
-use scene::Agent;
+use scene::{Agent, Sender, Traffic};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -203,6 +203,32 @@ fn nimbus_moves_the_queue_although_acknowledgements_get_lost() {
     println!("without {without:?}\nbundled {bundled:?}");
     assert!(bundled.path < 20.0 && bundled.sendbox > 40.0, "{bundled:?}");
     assert!(bundled.long > 0.92 * without.long, "{bundled:?} after {without:?}");
+}
+
+/// Returns the shares of the link of two flows in a bundle, and of a flow outside that begins after ten seconds.
+fn shares_beside_a_flow(agent: &Agent) -> [f64; 2] {
+    let path = scene::path(24.0, 50, 2.0);
+    let cubic = || Traffic::Bulk(Reliable::new().with(Cubic));
+    let beside = Sender::new(2, cubic()).during(10, 1_000);
+    let senders = [Sender::new(1, cubic()), Sender::new(1, cubic()), beside];
+    let mut control = agent.bundle_control();
+    let seen = scene::run_behind(&path, &senders, 40, 1, |network| {
+        let inner_loop = move |measurement: &Measurement| control.on_measurement(measurement);
+        let bundle = Bundle { scheduling: Scheduling::FairAmongFlows, buffer: path.buffer, key: 0 };
+        network.bundle([(scene::host(1), scene::SERVER)], bundle, None, inner_loop);
+    });
+    let share = |sender: usize| scene::mean(&seen.throughputs[sender], 25, 40) / 24.0;
+    [share(0) + share(1), share(2)]
+}
+
+#[test]
+fn nimbus_leaves_a_bundle_its_part_beside_a_flow_that_fills_the_queue_and_copa_in_one_mode_does_not() {
+    let [bundle, beside] = shares_beside_a_flow(&Agent::of(Nimbus));
+    println!("bundle {bundle}, beside it {beside}");
+    assert!(bundle > 0.3 && beside > 0.3, "{bundle}, {beside}");
+    let [starved, _] = shares_beside_a_flow(&Agent::of(Copa::without_competition()));
+    println!("in one mode {starved}");
+    assert!(starved < 0.5 * bundle, "{starved} after {bundle}");
 }
 
 #[test]

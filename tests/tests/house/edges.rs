@@ -27,10 +27,11 @@ const EDGES: [&str; 18] = [
 ];
 
 /// The files of the tables, and the number of surfaces in each.
-const TABLES: [(&str, usize); 17] = [
+const TABLES: [(&str, usize); 18] = [
     ("apps/agent/tests/edges.md", 1),
     ("apps/file-transfer/tests/edges.md", 1),
     ("apps/kvstore/tests/edges.md", 2),
+    ("bundle/tests/edges.md", 1),
     ("chunnels/ccp/tcp/tests/edges.md", 1),
     ("chunnels/ccp/tests/edges.md", 1),
     ("datapaths/dpdk/tests/edges.md", 1),

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-const SERVER: [u8; 4] = [10, 1, 0, 0];
+pub(crate) const SERVER: [u8; 4] = [10, 1, 0, 0];
 const PACKET: usize = 1_352;
 const MESSAGE: usize = 1_337;
 
@@ -80,6 +80,17 @@ pub(crate) fn path(megabits: f64, round_trip_ms: u64, products: f64) -> Path {
 
 /// Runs the senders for `seconds` seconds.
 pub(crate) fn run(path: &Path, senders: &[Sender], seconds: u64, seed: u64) -> Seen {
+    run_behind(path, senders, seconds, seed, |_| {})
+}
+
+/// Runs the senders for `seconds` seconds, in a network that `lay` changes before.
+pub(crate) fn run_behind(
+    path: &Path,
+    senders: &[Sender],
+    seconds: u64,
+    seed: u64,
+    lay: impl FnOnce(&Network),
+) -> Seen {
     let limit = Duration::from_secs(seconds + 10);
     let mut sim = Sim::new(seed).schedule(Schedule::Fifo).step_limit(u64::MAX).time_limit(limit);
     let network = sim.network().clone();
@@ -91,10 +102,11 @@ pub(crate) fn run(path: &Path, senders: &[Sender], seconds: u64, seed: u64) -> S
         network.set_link_between(SERVER, *host, Link { delay: path.delay, ..Link::default() });
     }
     network.emulate(hosts.iter().map(|host| (*host, SERVER)), Emulator::new(path.clone(), seed));
+    lay(&network);
     sim.run(observe(network, senders.to_vec(), seconds))
 }
 
-fn host(number: u8) -> [u8; 4] {
+pub(crate) fn host(number: u8) -> [u8; 4] {
     [10, 0, 0, number]
 }
 
