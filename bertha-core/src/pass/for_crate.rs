@@ -56,6 +56,7 @@ use std::panic::Location;
 /// [`Optimized::reports`](crate::Optimized::reports) has their reasons. As a stack is made, an event of `tracing` tells
 /// each change: `RUST_LOG=bertha::passes=debug` shows the changes of a whole application, and
 /// `RUST_LOG=bertha::passes=trace` also the passes that changed nothing.
+#[allow(clippy::crate_in_macro_def, reason = "the root is that of the calling crate")]
 #[macro_export]
 macro_rules! passes {
     ($($passes:tt)+) => {
