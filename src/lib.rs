@@ -143,7 +143,7 @@ pub use bertha_core::{
     Addr, Base, BoxConnection, BoxStack, Buf, Carries, Chunk, Chunnel, ConnectContext, Connection, Datapath,
     Describe, Destination, Error, ErrorKind, Group, Headroom, Mismatch, Name, NumParticipantsAtMost,
     Optimized, OverAnyBase, Pass, PeerIdentity, Policy, Resolver, Role, Runtime, Secured, Situation,
-    WithReceipt, Wrap, forward, guarantee, make_stack, optimize, select,
+    WithReceipt, Wrap, forward, guarantee, make_stack, optimize, passes, plain_stack, select,
 };
 #[doc(inline)]
 pub use bertha_core::{capability::Capability, identity::Identity};

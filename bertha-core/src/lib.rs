@@ -57,6 +57,7 @@ mod guaranteed;
 mod headroom;
 pub mod identity;
 pub mod log_pause;
+mod make_stack;
 mod map_output;
 mod name;
 mod needs;

@@ -341,10 +341,10 @@ macro_rules! select {
         $crate::select!($($alternative),+).prefer($number)
     };
     ($first:expr, $second:expr $(,)?) => {
-        $crate::Select::new($crate::make_stack!($first), $crate::make_stack!($second))
+        $crate::Select::new($crate::plain_stack!($first), $crate::plain_stack!($second))
     };
     ($first:expr, $($rest:expr),+ $(,)?) => {
-        $crate::Select::new($crate::make_stack!($first), $crate::select!($($rest),+))
+        $crate::Select::new($crate::plain_stack!($first), $crate::select!($($rest),+))
     };
     ($only:expr $(,)?) => {
         compile_error!("select! needs at least two alternatives; write a single Chunnel without it")

@@ -198,31 +198,3 @@ where
         })
     }
 }
-
-/// Makes a Chunnel stack of any length, top first: a sent message passes through the first Chunnel first, and reaches the
-/// datapath last. An element may itself be a stack, or a [`select!`](crate::select).
-///
-/// # Depth
-///
-/// Any number of layers may be stacked if they return the future from below. Layers whose `send` and `recv`
-/// are `async fn`s that await that future nest their futures' types; from about eighteen such layers, the
-/// crate that uses the stack needs `#![recursion_limit = "256"]`.
-///
-/// ```
-/// # use bertha_core::{Describe, Identity, make_stack};
-/// # #[derive(Identity)] struct Order; #[derive(Identity)] struct Batch;
-/// let stack = make_stack!(Order, Batch);
-/// assert_eq!(stack.explain().to_string(), "Order / Batch");
-/// ```
-#[macro_export]
-macro_rules! make_stack {
-    () => { $crate::Bottom };
-    // Eight elements are taken at a time, so that the compiler's recursion limit of 128 allows for a thousand
-    // elements.
-    ($a:expr, $b:expr, $c:expr, $d:expr, $e:expr, $f:expr, $g:expr, $h:expr, $($rest:expr),+ $(,)?) => {
-        $crate::Stack::new($a, $crate::Stack::new($b, $crate::Stack::new($c, $crate::Stack::new($d,
-        $crate::Stack::new($e, $crate::Stack::new($f, $crate::Stack::new($g, $crate::Stack::new($h,
-            $crate::make_stack!($($rest),+)))))))))
-    };
-    ($head:expr $(, $rest:expr)* $(,)?) => { $crate::Stack::new($head, $crate::make_stack!($($rest),*)) };
-}

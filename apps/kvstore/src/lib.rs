@@ -43,6 +43,9 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+// A router passes messages on undecoded wherever their format has the key at a fixed place.
+bertha::passes!(bertha::chunnels::shard::RouteUndecoded);
+
 mod contiguous;
 mod key;
 mod limits;

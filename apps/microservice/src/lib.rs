@@ -5,6 +5,9 @@
 
 #![forbid(unsafe_code)]
 
+// Services of a machine that find each other through the directory do without TLS.
+bertha_core::passes!(bertha_pass_skip_tls::SkipTlsWhenLocal accepting (Encrypted));
+
 pub mod load;
 mod message;
 mod peers;

@@ -3,11 +3,10 @@
 use crate::peers::{Call, Handler, Serving, connect, serve};
 use crate::{Message, Site};
 use bertha_chunnels::Serialize;
-use bertha_core::{Addr, Error, make_stack, optimize};
+use bertha_core::{Addr, Error, make_stack, plain_stack};
 use bertha_datapath_kernel::{Tcp, Udp, UnixStream};
 use bertha_datapath_shm::{Shm, Waiting};
 use bertha_local::MaybeLocal;
-use bertha_pass_skip_tls::SkipTlsWhenLocal;
 use std::slice::from_ref;
 
 /// The way in which services reach each other.
@@ -25,9 +24,9 @@ pub enum Transport {
     Shm,
     /// Shared memory, whose receivers spin.
     ShmSpinning,
-    /// TLS, through shared memory between services of a machine and over TCP to others: without the pass.
+    /// TLS, through shared memory between services of a machine and over TCP to others: without the passes of this crate.
     TlsMaybeLocal,
-    /// TLS as above with the pass: no TLS between services of a machine.
+    /// TLS as above with the passes: no TLS between services of a machine.
     TlsUnlessLocal,
 }
 
@@ -46,12 +45,10 @@ macro_rules! over {
                 $run(make_stack!(serialize()), Shm::new().waiting(Waiting::Spin) $(, $more)*).await
             }
             Self::TlsMaybeLocal => {
-                $run(make_stack!(serialize(), $tls?, maybe_local()), Tcp::new() $(, $more)*).await
+                $run(plain_stack!(serialize(), $tls?, maybe_local()), Tcp::new() $(, $more)*).await
             }
             Self::TlsUnlessLocal => {
-                let stack = make_stack!(serialize(), $tls?, maybe_local());
-                let stack = optimize!(stack, SkipTlsWhenLocal accepting (Encrypted));
-                $run(stack, Tcp::new() $(, $more)*).await
+                $run(make_stack!(serialize(), $tls?, maybe_local()), Tcp::new() $(, $more)*).await
             }
         }
     }};
@@ -83,5 +80,39 @@ impl Transport {
             serving.registration = Some(registration);
         }
         Ok(serving)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bertha_core::Describe;
+
+    /// Returns the explanation of a stack instead of a connection.
+    #[allow(clippy::unused_async, reason = "the lines of all transports await it")]
+    async fn explain<S: Describe, D>(stack: S, _: D) -> Result<String, Error> {
+        Ok(stack.explain().to_string())
+    }
+
+    impl Transport {
+        async fn explained(self, site: &Site) -> Result<String, Error> {
+            over!(self, site, site.server(), explain)
+        }
+    }
+
+    #[tokio::test]
+    async fn the_passes_of_the_crate_take_tls_away_between_services_of_a_machine() -> Result<(), Error> {
+        let folder = tempfile::TempDir::new()?;
+        let site = Site::new(folder.path());
+        let unless_local = Transport::TlsUnlessLocal.explained(&site).await?;
+        let (stack, report) = unless_local.split_once('\n').unwrap_or_default();
+        assert_eq!(stack, "Serialize[postcard] / TlsUnlessLocal");
+        assert!(report.starts_with("  SkipTlsWhenLocal at src/transport.rs:"), "{unless_local}");
+        for plain in [Transport::TlsMaybeLocal, Transport::Tls] {
+            let explained = plain.explained(&site).await?;
+            assert!(explained.starts_with("Serialize[postcard] / Tls") && !explained.contains("UnlessLocal"));
+            assert!(!explained.contains('\n'), "{explained}");
+        }
+        Ok(())
     }
 }

@@ -20,9 +20,11 @@ pub(crate) async fn take_part(
     if let Some(service) = part.service.clone() {
         return Box::pin(topic::take_part(part, &service, store, commands, journal)).await;
     }
+    // Each publisher's messages stay in order in any case. Among many participants all messages have one order.
+    let by_publisher = ReceiverOrdered::new;
     let order = select!(
-        ReceiverOrdered::new(),
-        SequencerOrdered::new();
+        by_publisher(),
+        make_stack!(by_publisher(), SequencerOrdered::new());
         prefer 0 if NumParticipantsAtMost(part.at_most)
     );
     let stack = make_stack!(Serialize::<Message, Postcard>::new(), order);

@@ -5,6 +5,9 @@
 //! all change to an order that a participant or the service makes (thesis, section 3.6.1 and Listing 3.5),
 //! and messages flow on.
 
+// Stacks say which orders they need; no order is made twice.
+bertha_core::passes!(one_order::OneOrder);
+
 mod check;
 mod command;
 mod commands;
@@ -15,6 +18,7 @@ mod joining;
 mod journal;
 #[cfg(feature = "kafka")]
 mod kafka;
+mod one_order;
 mod order;
 mod participant;
 mod process;

@@ -54,6 +54,27 @@ fn a_demand_for_encryption_is_refused() {
     }
 }
 
+/// The stack is made before the program asks the store for anything: there is no store.
+#[test]
+fn the_log_tells_where_a_pass_has_taken_an_order_away() {
+    let mut command = Command::new(PROGRAM);
+    command
+        .args(["join", "--store", "redis://127.0.0.1:1", "--id", "1"])
+        .env("RUST_LOG", "bertha::passes=debug");
+    let log = command.stdin(Stdio::null()).output().unwrap().stderr;
+    let log = String::from_utf8_lossy(&log);
+    let told = [
+        r#"pass="OneOrder" place=src/joining.rs:"#,
+        r#"changes="ReceiverOrdered / SequencerOrdered became SequencerOrdered""#,
+    ];
+    assert!(told.iter().all(|told| log.contains(told)), "{log}");
+    assert_eq!(
+        log.matches("OneOrder").count(),
+        1,
+        "a pass that changes nothing is told by `trace` alone: {log}"
+    );
+}
+
 #[test]
 fn a_participant_tells_its_messages_to_prometheus() {
     let Some(url) = redis() else { return };

@@ -1,5 +1,6 @@
 //! Stacks within stacks, made one list, so that a pattern matches wherever an application put its brackets.
 
+use super::report::Report;
 use crate::identity::kind;
 use crate::{Bottom, Identity, Select, Stack};
 
@@ -9,13 +10,14 @@ use crate::{Bottom, Identity, Select, Stack};
 pub trait Flatten {
     type Flat;
 
-    fn flatten(self) -> Self::Flat;
+    /// Returns the list. Appends the reports of passes that have rewritten a part of it before.
+    fn flatten(self, earlier: &mut Vec<Report>) -> Self::Flat;
 }
 
 impl Flatten for Bottom {
     type Flat = Bottom;
 
-    fn flatten(self) -> Bottom {
+    fn flatten(self, _: &mut Vec<Report>) -> Bottom {
         self
     }
 }
@@ -26,18 +28,19 @@ where
 {
     type Flat = Head::Flat;
 
-    fn flatten(self) -> Self::Flat {
+    fn flatten(self, earlier: &mut Vec<Report>) -> Self::Flat {
         let (head, tail) = self.into_parts();
-        head.flatten_onto(tail)
+        head.flatten_onto(tail, earlier)
     }
 }
 
 impl<First: Flatten, Second: Flatten> Flatten for Select<First, Second> {
     type Flat = Select<First::Flat, Second::Flat>;
 
-    fn flatten(self) -> Self::Flat {
+    fn flatten(self, earlier: &mut Vec<Report>) -> Self::Flat {
         let (first, second, prefer) = self.into_parts();
-        Select::from_parts(first.flatten(), second.flatten(), prefer)
+        let first = first.flatten(earlier);
+        Select::from_parts(first, second.flatten(earlier), prefer)
     }
 }
 
@@ -46,27 +49,29 @@ impl<First: Flatten, Second: Flatten> Flatten for Select<First, Second> {
 #[diagnostic::on_unimplemented(
     message = "passes can't be applied to `{Self}`, of which nothing is known here",
     label = "not known to be a Chunnel, a `select!` or a stack",
-    note = "a function that is generic over a part of its stack asks that the passes apply to all of it: `S: Optimize<(Given<Pass, ()>, ())>`"
+    note = "a function that is generic over a part of its stack asks that the passes apply to all of it: `S: Optimize<(Given<Pass, ()>, ())>`",
+    note = "if the pass comes from `passes!`, the function may make its stack by `plain_stack!` instead"
 )]
 pub trait FlattenOnto<Tail, Kind> {
     type Flat;
 
-    fn flatten_onto(self, tail: Tail) -> Self::Flat;
+    fn flatten_onto(self, tail: Tail, earlier: &mut Vec<Report>) -> Self::Flat;
 }
 
 impl<Head, Tail: Flatten> FlattenOnto<Tail, kind::Layer> for Head {
     type Flat = Stack<Head, Tail::Flat>;
 
-    fn flatten_onto(self, tail: Tail) -> Self::Flat {
-        Stack::from_parts(self, tail.flatten())
+    fn flatten_onto(self, tail: Tail, earlier: &mut Vec<Report>) -> Self::Flat {
+        Stack::from_parts(self, tail.flatten(earlier))
     }
 }
 
 impl<Head: Flatten, Tail: Flatten> FlattenOnto<Tail, kind::Choice> for Head {
     type Flat = Stack<Head::Flat, Tail::Flat>;
 
-    fn flatten_onto(self, tail: Tail) -> Self::Flat {
-        Stack::from_parts(self.flatten(), tail.flatten())
+    fn flatten_onto(self, tail: Tail, earlier: &mut Vec<Report>) -> Self::Flat {
+        let head = self.flatten(earlier);
+        Stack::from_parts(head, tail.flatten(earlier))
     }
 }
 
@@ -77,8 +82,9 @@ where
 {
     type Flat = <Head::Flat as Append<Tail::Flat>>::Output;
 
-    fn flatten_onto(self, tail: Tail) -> Self::Flat {
-        self.flatten().append(tail.flatten())
+    fn flatten_onto(self, tail: Tail, earlier: &mut Vec<Report>) -> Self::Flat {
+        let head = self.flatten(earlier);
+        head.append(tail.flatten(earlier))
     }
 }
 

@@ -39,6 +39,11 @@
 //! [`Pass`], [`Rule`], [`Guard`] and [`Rewrite`], the traits that `subst` implements. A pass that is no rule
 //! implements [`Pass`] and [`Apply`].
 //!
+//! # All stacks of a crate
+//!
+//! [`passes!`](crate::passes) at the root of a crate applies passes to each [`make_stack!`](crate::make_stack) of the
+//! crate, so a new stack cannot be forgotten.
+//!
 //! # Where rules apply
 //!
 //! A rule applies at every position, and in every alternative of a [`select!`](crate::select), as often as it
@@ -65,6 +70,7 @@
 mod apply;
 mod fixpoint;
 mod flatten;
+mod for_crate;
 mod given;
 mod occurs;
 mod optimized;
@@ -79,6 +85,8 @@ mod wire;
 
 pub use apply::Apply;
 pub use flatten::{Append, Flatten};
+#[doc(hidden)]
+pub use for_crate::{no_passes, optimize_for_crate};
 pub use given::Given;
 pub use optimized::{Optimize, Optimized, optimize};
 pub use pattern::{Anything, End, Gap, Pattern, Segment};
@@ -95,7 +103,7 @@ pub use rule::{Guard, Pass, Rewrite, Rule};
 #[macro_export]
 macro_rules! optimize {
     ($stack:expr, $($passes:tt)+) => {
-        $crate::pass::optimize($crate::__passes!([] $($passes)+), $crate::make_stack!($stack))
+        $crate::pass::optimize($crate::__passes!([] $($passes)+), $crate::plain_stack!($stack))
     };
     ($stack:expr $(,)?) => {
         compile_error!("optimize! needs at least one pass behind the stack: optimize!(stack, Pass)")
@@ -119,12 +127,31 @@ macro_rules! __passes {
         compile_error!("behind `accepting` stand guarantees in parentheses: Pass accepting (Encrypted)")
     };
     ([$pass:ident] $word:ident $($rest:tt)*) => {
-        compile_error!("behind a pass stands `accepting (..)`, a comma or the end: optimize!(stack, Pass, OtherPass)")
+        compile_error!("behind a pass stands `accepting (..)`, a comma or the end: Pass accepting (Encrypted), OtherPass")
     };
     ([$($pass:tt)+] $(, $($rest:tt)*)?) => {
         ($crate::pass::Given::<_, ()>::new($($pass)+), $crate::__passes!([] $($($rest)*)?))
     };
     ([$($pass:tt)*] $next:tt $($rest:tt)*) => { $crate::__passes!([$($pass)* $next] $($rest)*) };
+}
+
+/// Turns the passes of `passes!` into the type of these nested pairs. `__passes` reports the errors.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __pass_types {
+    ([]) => { () };
+    ([$($pass:tt)+] accepting ($($guarantee:ident),* $(,)?) $(, $($rest:tt)*)?) => {
+        (
+            $crate::pass::Given<$($pass)+, $crate::__accepted!($($guarantee)*)>,
+            $crate::__pass_types!([] $($($rest)*)?),
+        )
+    };
+    ([$($pass:tt)+] accepting $($other:tt)*) => { () };
+    ([$pass:ident] $word:ident $($rest:tt)*) => { () };
+    ([$($pass:tt)+] $(, $($rest:tt)*)?) => {
+        ($crate::pass::Given<$($pass)+, ()>, $crate::__pass_types!([] $($($rest)*)?))
+    };
+    ([$($pass:tt)*] $next:tt $($rest:tt)*) => { $crate::__pass_types!([$($pass)* $next] $($rest)*) };
 }
 
 /// Turns the guarantees behind `accepting` into nested pairs.

@@ -8,6 +8,7 @@ use crate::picks::Picks;
 use crate::{BoxFuture, Chunnel, ConnectContext, Connection, Describe, Error, Identity, Node, Roaming};
 use std::fmt;
 use std::marker::PhantomData;
+use std::panic::Location;
 use std::sync::Arc;
 
 /// A stack that these passes can be applied to: the bound of a function that is generic over the stack.
@@ -18,7 +19,18 @@ pub trait Optimize<Passes> {
     type Output;
 
     /// Applies the passes.
-    fn optimize(self, passes: &Passes) -> Self::Output;
+    #[track_caller]
+    fn optimize(self, passes: &Passes) -> Self::Output
+    where
+        Self: Sized,
+    {
+        self.optimize_at(passes, Location::caller(), false)
+    }
+
+    /// Applies the passes to a stack that is made at `place`. `for_crate` is true if they are those of a crate.
+    #[doc(hidden)]
+    fn optimize_at(self, passes: &Passes, place: &'static Location<'static>, for_crate: bool)
+    -> Self::Output;
 }
 
 impl<S, Passes> Optimize<Passes> for S
@@ -32,16 +44,41 @@ where
         <S::Flat as Fixpoint<Passes, Rounds, ()>>::Changes,
     >;
 
-    fn optimize(self, passes: &Passes) -> Self::Output {
+    fn optimize_at(
+        self,
+        passes: &Passes,
+        place: &'static Location<'static>,
+        for_crate: bool,
+    ) -> Self::Output {
+        let mut earlier = Vec::new();
+        let flat = self.flatten(&mut earlier);
         let mut reports = Vec::new();
         Passes::reports(&mut reports);
-        let stack = self.flatten().to_fixpoint(passes, &mut reports);
-        Optimized { stack, reports: reports.into(), changed: PhantomData }
+        let stack = flat.to_fixpoint(passes, &mut reports);
+        for report in &mut reports {
+            report.set_place(place, for_crate);
+            report.tell();
+        }
+        Optimized { stack, reports: joined(earlier, reports), changed: PhantomData }
     }
+}
+
+/// Returns the changes of passes in parts of a stack, and then the reports on the whole stack. A part that stands in
+/// several places of the stack counts once.
+fn joined(earlier: Vec<Report>, whole: Vec<Report>) -> Arc<[Report]> {
+    let mut all: Vec<Report> = Vec::with_capacity(earlier.len() + whole.len());
+    for report in earlier {
+        if !report.changes().is_empty() && !all.iter().any(|other| report.repeats(other)) {
+            all.push(report);
+        }
+    }
+    all.extend(whole);
+    all.into()
 }
 
 /// Rewrites `stack` by `passes`; [`optimize!`](crate::optimize) calls it.
 #[doc(hidden)]
+#[track_caller]
 // The passes are the first argument, so that their types are known when the compiler reports an error in the
 // stack.
 pub fn optimize<Passes, S: Optimize<Passes>>(passes: Passes, stack: S) -> S::Output {
@@ -58,7 +95,8 @@ pub struct Optimized<S, ChangedBy = ()> {
 }
 
 impl<S, ChangedBy> Optimized<S, ChangedBy> {
-    /// Returns a report for each pass, in the order of the passes.
+    /// Returns a report for each pass, in the order of the passes. Before them stand the reports of passes that have
+    /// changed parts of the stack when these were made.
     pub fn reports(&self) -> &[Report] {
         &self.reports
     }
@@ -80,7 +118,7 @@ impl<S: Describe, ChangedBy> Describe for Optimized<S, ChangedBy> {
 
     fn notes(&self, into: &mut Vec<String>) {
         self.stack.notes(into);
-        into.extend(self.reports.iter().map(Report::to_string));
+        into.extend(self.reports.iter().filter(|report| report.is_shown()).map(Report::to_string));
     }
 }
 
@@ -92,12 +130,13 @@ impl<S: Identity, ChangedBy> Identity for Optimized<S, ChangedBy> {
     const NAME: &'static str = "bertha-core::Optimized";
 }
 
-/// Further passes see the stack inside, and the reports of the earlier passes are dropped.
+/// Further passes see the stack inside.
 impl<S: Flatten, ChangedBy> Flatten for Optimized<S, ChangedBy> {
     type Flat = S::Flat;
 
-    fn flatten(self) -> S::Flat {
-        self.stack.flatten()
+    fn flatten(self, earlier: &mut Vec<Report>) -> S::Flat {
+        earlier.extend(self.reports.iter().cloned());
+        self.stack.flatten(earlier)
     }
 }
 

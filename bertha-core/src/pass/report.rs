@@ -3,11 +3,18 @@
 use super::wire;
 use crate::{Explanation, Node};
 use std::fmt;
+use std::panic::Location;
+
+/// The reason of a pass that gave none.
+const NO_MATCH: &str = "it did not match";
 
 /// The changes of one pass in one stack, or the reason why it changed nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     pass: &'static str,
+    place: Option<&'static Location<'static>>,
+    /// True if [`passes!`](crate::passes) named the pass for all stacks of a crate.
+    for_crate: bool,
     changes: Vec<String>,
     /// True if the pattern matched somewhere, but the rule's condition did not hold there.
     unfit: bool,
@@ -20,9 +27,22 @@ impl Report {
         Self { pass, ..Self::default() }
     }
 
+    /// Records where the stack is made.
+    pub(super) fn set_place(&mut self, place: &'static Location<'static>, for_crate: bool) {
+        self.place = Some(place);
+        self.for_crate = for_crate;
+    }
+
     /// Returns the name of the pass.
     pub fn pass(&self) -> &'static str {
         self.pass
+    }
+
+    /// Returns the place of the [`make_stack!`](crate::make_stack) or [`optimize!`](crate::optimize) whose stack the
+    /// pass has rewritten. If another macro expands to it, the place is that of the outermost macro. `None` outside of
+    /// both macros.
+    pub fn place(&self) -> Option<&'static Location<'static>> {
+        self.place
     }
 
     /// Returns the changes, each as in `Pad / Checksum became PaddedChecksum`.
@@ -72,6 +92,36 @@ impl Report {
         self.unfit
     }
 
+    /// Returns true if `explain` shows the report: a pass for all stacks of a crate changes most of them not at all.
+    pub(super) fn is_shown(&self) -> bool {
+        !self.for_crate || !self.changes.is_empty()
+    }
+
+    /// Returns true if both reports tell of the same changes at the same place.
+    pub(super) fn repeats(&self, other: &Self) -> bool {
+        self.place.is_some()
+            && (self.pass, self.place, &self.changes) == (other.pass, other.place, &other.changes)
+    }
+
+    /// Tells of the pass in the log.
+    pub(super) fn tell(&self) {
+        let Self { pass, .. } = self;
+        let place = self.short_place().map(tracing::field::display);
+        if self.changes.is_empty() {
+            let reason = self.reason.as_deref().unwrap_or(NO_MATCH);
+            tracing::trace!(target: "bertha::passes", pass, place, reason, "a pass leaves a stack as it is");
+        } else {
+            let changes = self.changes.join("; ");
+            tracing::debug!(target: "bertha::passes", pass, place, changes, "a pass has changed a stack");
+        }
+    }
+
+    /// Returns the file within its crate, and the line.
+    fn short_place(&self) -> Option<impl fmt::Display> {
+        self.place
+            .map(|place| fmt::from_fn(move |f| write!(f, "{}:{}", within_crate(place.file()), place.line())))
+    }
+
     pub(super) fn append(&mut self, below: Self) {
         self.changes.extend(below.changes);
         self.unfit |= below.unfit;
@@ -81,9 +131,13 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.pass)?;
+        f.write_str(self.pass)?;
+        if let Some(place) = self.short_place().filter(|_| self.for_crate) {
+            write!(f, " at {place}")?;
+        }
+        f.write_str(": ")?;
         if self.changes.is_empty() {
-            return write!(f, "changed nothing: {}", self.reason.as_deref().unwrap_or("it did not match"));
+            return write!(f, "changed nothing: {}", self.reason.as_deref().unwrap_or(NO_MATCH));
         }
         f.write_str(&self.changes.join("; "))?;
         f.write_str(if self.changes_wire {
@@ -91,5 +145,23 @@ impl fmt::Display for Report {
         } else {
             ""
         })
+    }
+}
+
+/// Returns the path of a file from its crate's `src` on; the compiler's path if there is no such folder in it.
+fn within_crate(file: &str) -> &str {
+    file.rfind("/src/").map_or(file, |folder| &file[folder + 1..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_of_a_place_begins_in_its_crate() {
+        assert_eq!(within_crate("apps/kvstore/src/server/router.rs"), "src/server/router.rs");
+        assert_eq!(within_crate("/home/src/kvstore/src/main.rs"), "src/main.rs");
+        assert_eq!(within_crate("src/main.rs"), "src/main.rs");
+        assert_eq!(within_crate("tests/whole.rs"), "tests/whole.rs");
     }
 }

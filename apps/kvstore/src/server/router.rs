@@ -5,10 +5,9 @@ use super::listening::Datapath;
 use super::thread::{self, Addrs, Opened, Thread};
 use super::{Handler, Listening, Stopper};
 use crate::{Message, Messages, Sharding};
-use bertha::chunnels::shard::RouteUndecoded;
 use bertha::chunnels::{Checksum, ClientShard, KernelShard, LocalShards, ServerShard, ShardMap};
 use bertha::prelude::*;
-use bertha::{Error, ErrorKind, Settings};
+use bertha::{Error, ErrorKind, Settings, plain_stack};
 use bertha_program::tls::Encryption;
 use std::net::SocketAddr;
 
@@ -68,7 +67,9 @@ pub(super) fn start(
 ) -> Result<Thread, Error> {
     let client = make_stack!(ClientShard::new(map.clone()), Messages::new());
     let server = ServerShard::new(map.clone());
+    // The passes of this crate make it route undecoded messages.
     let remote = make_stack!(server.clone(), Messages::new());
+    let decoding = plain_stack!(server.clone(), Messages::new());
     let kernel = KernelShard::new(map.clone());
     let settings = Settings::default();
     // Each combination is a type of its own, and no bound can say that a type parameter runs over both of two
@@ -83,12 +84,9 @@ pub(super) fn start(
                     router.serve(stack, Router)
                 }
                 (Sharding::Server, None, Routing::Decoding) => {
-                    router.serve(make_stack!(remote, $lower), Router)
+                    router.serve(plain_stack!(decoding, $lower), Router)
                 }
-                (Sharding::Server, None, Routing::Raw) => {
-                    let stack = optimize!(make_stack!(remote, $lower), RouteUndecoded);
-                    router.serve(stack, Router)
-                }
+                (Sharding::Server, None, Routing::Raw) => router.serve(make_stack!(remote, $lower), Router),
                 (Sharding::Kernel, Some(Local { kernel: Some(shards), .. }), _) => {
                     let strays = shards.strays(map.clone());
                     router.serve(make_stack!(kernel.serve(shards), Messages::new(), $lower), strays)
@@ -110,11 +108,10 @@ pub(super) fn start(
                     router.serve(make_stack!(select!(client, kernel, server), $lower), strays)
                 }
                 (Sharding::Either, None, Routing::Decoding) => {
-                    router.serve(make_stack!(select!(client, remote), $lower), Router)
+                    router.serve(plain_stack!(select!(client, decoding), $lower), Router)
                 }
                 (Sharding::Either, None, Routing::Raw) => {
-                    let stack = optimize!(make_stack!(select!(client, remote), $lower), RouteUndecoded);
-                    router.serve(stack, Router)
+                    router.serve(make_stack!(select!(client, remote), $lower), Router)
                 }
             }
         }};
