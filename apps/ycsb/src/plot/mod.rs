@@ -11,7 +11,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 
 pub use load::{Line, Point, latency_by_load};
-pub use over_time::{Panel, Series, over_load, over_time};
+pub use over_time::{Panel, Series, over, over_load, over_time};
 pub use spread::{Spread, spreads};
 
 /// A figure that could not be drawn.

@@ -1,4 +1,4 @@
-//! Values over time or load, in panels below each other.
+//! Values over time, load or another quantity, in panels below each other.
 
 use super::legend::legend;
 use super::{GRID, PlotError, colour, font, linear, number, svg};
@@ -20,7 +20,7 @@ pub struct Panel<'a> {
 pub struct Series {
     /// Name in the legend, which has the names of the first panel.
     pub label: String,
-    /// Seconds or loads, and values, in order.
+    /// Places on the axis, which are seconds or loads, and values, in order.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -40,7 +40,11 @@ pub fn over_load(title: &str, panels: &[Panel<'_>]) -> Result<String, PlotError>
     over("Load (thousand operations/s)", title, panels)
 }
 
-fn over(axis: &str, title: &str, panels: &[Panel<'_>]) -> Result<String, PlotError> {
+/// Draws the panels over a common axis of this name, from zero.
+///
+/// # Errors
+/// [`PlotError`] if they can't be drawn.
+pub fn over(axis: &str, title: &str, panels: &[Panel<'_>]) -> Result<String, PlotError> {
     svg(900, 640, |root| {
         let root = root.titled(title, font(17))?;
         let named = panels.first().into_iter().flat_map(|panel| &panel.series);
