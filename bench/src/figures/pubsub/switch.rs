@@ -29,7 +29,7 @@ const GROUPS: u32 = 5;
 const BY_SERVICE: Budget = Budget::Between(1.2, 10.0);
 
 /// The service in rows and in the drawing, with what the emulator lacks.
-const SQS: &str = "SQS (emulator: ElasticMQ, and AWS's quota of 300 calls per second on FIFO queues)";
+const SQS: &str = "SQS (emulator: ElasticMQ; FIFO queue at AWS's 300 calls/s)";
 
 /// An arrived message.
 #[derive(Clone, Copy)]
@@ -117,10 +117,7 @@ fn describe(
         ],
         mark: None,
     };
-    report.draw(
-        file,
-        over_time(&format!("Latency of each message by the time at which it was sent: {name}"), &[panel]),
-    )
+    report.draw(file, over_time(&format!("Latency of each message: {name}"), &[panel]))
 }
 
 /// Returns a receiver that has joined.
