@@ -97,7 +97,7 @@ impl Contender {
             #[cfg(feature = "tls")]
             Self::TokioRustls => "tokio-rustls over kernel TCP",
             Self::Tcp => "kernel TCP",
-            Self::Raw => "raw datagrams, paced",
+            Self::Raw => "raw datagrams, paced, without acknowledgements",
         }
     }
 

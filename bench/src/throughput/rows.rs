@@ -100,7 +100,12 @@ fn describe(setup: &Setup, all: &[Samples], report: &mut Report) {
     ratio(Contender::Tls, Contender::TokioRustls, "Tls to tokio-rustls, over kernel TCP", Some(TLS));
     let of_one = (setup.connections == 1 && setup.datagram == ETHERNET).then_some(TCP);
     ratio(Contender::Bertha, Contender::Tcp, "Bertha to kernel TCP", of_one);
-    ratio(Contender::Bertha, Contender::Raw, "Bertha to raw datagrams", None);
+    ratio(
+        Contender::Bertha,
+        Contender::Raw,
+        "Bertha, whose messages all arrive, to raw datagrams, which nobody acknowledges",
+        None,
+    );
     for samples in all {
         let middle = median(&samples.goodput).unwrap_or(f64::NAN);
         report.figure(format!("{row}: {}", samples.contender.name()), middle / 1e6, "MB/s");

@@ -1,4 +1,4 @@
-//! Values over time or load, in panels below each other.
+//! Values over time, load or another quantity, in panels below each other.
 
 use super::legend::legend;
 use super::{GRID, PlotError, colour, font, linear, number, svg};
@@ -20,7 +20,7 @@ pub struct Panel<'a> {
 pub struct Series {
     /// Name in the legend, which has the names of the first panel.
     pub label: String,
-    /// Seconds or loads, and values, in order.
+    /// Places on the axis, which are seconds or loads, and values, in order.
     pub points: Vec<(f64, f64)>,
 }
 

@@ -19,6 +19,7 @@ mod latency;
 mod nagling;
 mod ours;
 mod place;
+mod quota;
 mod switch;
 mod throughput;
 

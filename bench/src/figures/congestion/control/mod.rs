@@ -1,5 +1,6 @@
 //! The controls that are compared: in the datapath, and by an agent.
 
+mod late;
 mod reporting;
 mod start;
 
@@ -11,7 +12,8 @@ use bertha_ccp::algorithms::{self, Aggregated, Grouping, SharedWindow};
 use bertha_ccp::{AgentEnd, Ccp, Pace};
 use bertha_chunnels::Reliable;
 use bertha_chunnels::congestion::{Bbr, Cubic, NewReno};
-use portus::ipc::BackendBuilder;
+use late::{LateEnd, late};
+use portus::ipc::{BackendBuilder, Ipc};
 use portus::{CongAlg, RunBuilder};
 pub(super) use reporting::Reporting;
 use std::fmt;
@@ -19,6 +21,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+/// The window with which flows begin under [`Control::Reporting`], in packets: the smallest that CCP sets.
+const INITIAL: u32 = 2;
 
 /// A congestion control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +40,11 @@ pub(super) enum Control {
     CcpBbr,
     /// The flows of a host under a common window, by an agent.
     CcpShared,
-    /// NewReno by an agent that gets reports at this interval.
-    Reporting(Duration),
+    /// NewReno by an agent that gets reports at this interval, and whose answers take effect after this time.
+    Reporting {
+        period: Duration,
+        staleness: Duration,
+    },
     /// A way to write slow start.
     SlowStart(Start),
 }
@@ -59,7 +67,9 @@ impl Control {
             Self::CcpVegas => Started::with_agent(|| algorithms::Vegas),
             Self::CcpBbr => Started::with_agent(|| algorithms::Bbr),
             Self::CcpShared => Started::with_agent(|| Aggregated::new(SharedWindow::newreno(Grouping::Host))),
-            Self::Reporting(period) => Started::with_agent(move || Reporting { period }),
+            Self::Reporting { period, staleness } => {
+                Started::with_late_agent(staleness, move || Reporting { period, initial: Some(INITIAL) })
+            }
             Self::SlowStart(start) => Started::with_agent(move || start),
         }
     }
@@ -77,7 +87,9 @@ impl fmt::Display for Control {
             Self::CcpVegas => f.write_str("Vegas by CCP"),
             Self::CcpBbr => f.write_str("BBR by CCP"),
             Self::CcpShared => f.write_str("NewReno by CCP, shared"),
-            Self::Reporting(period) => write!(f, "NewReno by CCP each {period:?}"),
+            Self::Reporting { period, staleness } => {
+                write!(f, "NewReno by CCP each {period:?}, after {staleness:?}")
+            }
             Self::SlowStart(start) => write!(f, "{start}"),
         }
     }
@@ -95,17 +107,13 @@ struct Agent {
     thread: JoinHandle<Duration>,
 }
 
-impl Started {
-    fn without_agent(stack: Reliable) -> Self {
-        Self { stack, agent: None }
-    }
-
-    /// Starts an agent. The algorithm is made on the agent's thread, since some algorithms can't leave their
-    /// thread.
-    fn with_agent<A: CongAlg<AgentEnd> + 'static>(
+impl Agent {
+    /// Runs an algorithm at this end of a link. It is made on the agent's thread, since some algorithms can't leave
+    /// their thread.
+    fn run<I: Ipc, A: CongAlg<I> + 'static>(
+        end: I,
         make: impl FnOnce() -> A + Send + 'static,
     ) -> Result<Self, Error> {
-        let (ccp, end) = Ccp::in_process(Pace::Lockstep);
         let goes_on = Arc::new(AtomicBool::new(true));
         let seen = goes_on.clone();
         let run = move || {
@@ -116,7 +124,31 @@ impl Started {
         };
         let thread = std::thread::Builder::new().name("agent".to_owned()).spawn(run);
         let thread = thread.map_err(Error::while_doing(ErrorKind::Bertha, "starting an agent"))?;
-        Ok(Self { stack: Reliable::new().with(ccp), agent: Some(Agent { goes_on, thread }) })
+        Ok(Self { goes_on, thread })
+    }
+}
+
+impl Started {
+    fn without_agent(stack: Reliable) -> Self {
+        Self { stack, agent: None }
+    }
+
+    /// Starts an agent.
+    fn with_agent<A: CongAlg<AgentEnd> + 'static>(
+        make: impl FnOnce() -> A + Send + 'static,
+    ) -> Result<Self, Error> {
+        let (ccp, end) = Ccp::in_process(Pace::Lockstep);
+        Ok(Self { stack: Reliable::new().with(ccp), agent: Some(Agent::run(end, make)?) })
+    }
+
+    /// Starts an agent whose answers take effect after `staleness`.
+    fn with_late_agent<A: CongAlg<LateEnd> + 'static>(
+        staleness: Duration,
+        make: impl FnOnce() -> A + Send + 'static,
+    ) -> Result<Self, Error> {
+        let (ccp, end) = Ccp::in_process(Pace::Lockstep);
+        let (late, end) = late(ccp, end, staleness);
+        Ok(Self { stack: Reliable::new().with(late), agent: Some(Agent::run(end, make)?) })
     }
 
     /// Returns the stack of a flow.

@@ -10,6 +10,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct Reporting {
     pub(in super::super) period: Duration,
+    /// The initial window in packets; `None` means the datapath's.
+    pub(in super::super) initial: Option<u32>,
 }
 
 const PROGRAM: &str = "
@@ -47,10 +49,11 @@ impl<I: Ipc> CongAlg<I> for Reporting {
     }
 
     fn new_flow(&self, mut datapath: Datapath<I>, info: DatapathInfo) -> ReportingFlow<I> {
-        let fields = [("Cwnd", info.init_cwnd), ("period", self.period.as_micros() as u32)];
+        let initial = self.initial.map_or(info.init_cwnd, |packets| packets * info.mss);
+        let fields = [("Cwnd", initial), ("period", self.period.as_micros() as u32)];
         let scope = datapath.set_program(NAME, Some(&fields)).ok();
         let packet = f64::from(info.mss);
-        let window = f64::from(info.init_cwnd);
+        let window = f64::from(initial);
         ReportingFlow { datapath, scope, packet, window, threshold: f64::INFINITY, recovery_until: 0 }
     }
 }

@@ -100,8 +100,9 @@ pub(crate) fn serve(socket: &Path, period: Duration) -> Result<(), Error> {
     let memory = AgentMemory::bind(memory(socket), &[]).map_err(failed)?;
     let sock = AgentSocket::bind(socket, &[]).map_err(failed)?;
     let over_memory = RunBuilder::new(BackendBuilder { sock: memory });
-    let over_memory = over_memory.default_alg(Reporting { period }).additional_alg(Echo).spawn_thread();
+    let over_memory =
+        over_memory.default_alg(Reporting { period, initial: None }).additional_alg(Echo).spawn_thread();
     let _runs_until_the_end = over_memory.run().map_err(ended)?;
     let over_socket = RunBuilder::new(BackendBuilder { sock });
-    over_socket.default_alg(Reporting { period }).additional_alg(Echo).run().map_err(ended)
+    over_socket.default_alg(Reporting { period, initial: None }).additional_alg(Echo).run().map_err(ended)
 }
