@@ -151,6 +151,7 @@ pub(crate) mod tests {
             rate_incoming: 7,
             bytes_in_flight: 156,
             packets_in_flight: 12,
+            most_in_flight: 160,
             is_app_limited: true,
         };
         assert_eq!(flow, expected);
