@@ -23,6 +23,8 @@
 #[allow(clippy::crate_in_macro_def, reason = "the passes are those of the calling crate")]
 #[macro_export]
 macro_rules! make_stack {
+    // No rule matches nothing. A constant may be borrowed in a longer expression, unlike a function's result.
+    () => { $crate::Bottom };
     ($($elements:tt)*) => {
         ({
             #[allow(unused_imports, clippy::wildcard_imports)]

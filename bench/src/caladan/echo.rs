@@ -66,8 +66,7 @@ where
     let mut incoming = make_stack!().listen(datapath.clone(), at).await?;
     let to = incoming.local_addr();
     let accepting = incoming.next_or_refusal();
-    let stack = make_stack!();
-    let connecting = stack.connect(datapath, to).into_future();
+    let connecting = make_stack!().connect(datapath, to).into_future();
     let (accepted, connection) = futures_util::join!(accepting, connecting);
     let served = accepted.transpose()?;
     let connection = connection?;
