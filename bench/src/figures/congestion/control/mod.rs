@@ -5,10 +5,11 @@ mod start;
 
 pub(super) use start::Start;
 
+use super::flows::PACKET;
 use crate::harness::thread_time;
 use crate::{Error, ErrorKind};
 use bertha_ccp::algorithms::{self, Aggregated, Grouping, SharedWindow};
-use bertha_ccp::{AgentEnd, Ccp, Pace};
+use bertha_ccp::{AgentEnd, BundleControl, Ccp, Pace};
 use bertha_chunnels::Reliable;
 use bertha_chunnels::congestion::{Bbr, Cubic, NewReno};
 use portus::ipc::BackendBuilder;
@@ -86,6 +87,7 @@ impl fmt::Display for Control {
 /// A running control.
 pub(super) struct Started {
     stack: Reliable,
+    ccp: Option<Ccp>,
     agent: Option<Agent>,
 }
 
@@ -97,7 +99,7 @@ struct Agent {
 
 impl Started {
     fn without_agent(stack: Reliable) -> Self {
-        Self { stack, agent: None }
+        Self { stack, ccp: None, agent: None }
     }
 
     /// Starts an agent. The algorithm is made on the agent's thread, since some algorithms can't leave their
@@ -116,12 +118,19 @@ impl Started {
         };
         let thread = std::thread::Builder::new().name("agent".to_owned()).spawn(run);
         let thread = thread.map_err(Error::while_doing(ErrorKind::Bertha, "starting an agent"))?;
-        Ok(Self { stack: Reliable::new().with(ccp), agent: Some(Agent { goes_on, thread }) })
+        let stack = Reliable::new().with(ccp.clone());
+        Ok(Self { stack, ccp: Some(ccp), agent: Some(Agent { goes_on, thread }) })
     }
 
     /// Returns the stack of a flow.
     pub(super) fn stack(&self) -> Reliable {
         self.stack.clone()
+    }
+
+    /// Returns a control of a bundle by the agent, if there is one.
+    pub(super) fn bundle_control(&self) -> Option<BundleControl> {
+        let ccp = self.ccp.clone()?.fallback(BundleControl::UNLIMITED);
+        Some(BundleControl::new(&ccp, PACKET as u64))
     }
 
     /// Stops the agent, and returns its processor time: zero without an agent.
