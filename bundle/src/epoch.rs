@@ -56,7 +56,7 @@ mod tests {
         for hash in 0..=u64::from(u16::MAX) {
             for exponent in 1..=16 {
                 assert!(!size(exponent).divides(hash) || size(exponent - 1).divides(hash));
-                assert_eq!(size(exponent).divides(hash), hash % (1 << exponent) == 0);
+                assert_eq!(size(exponent).divides(hash), hash.is_multiple_of(1 << exponent));
             }
         }
         assert_eq!(EpochSize::from_exponent(17), None);

@@ -1,4 +1,4 @@
-//! Times as box plots, one below the other.
+//! Times and ratios as box plots, one below the other.
 
 use super::{GRID, PlotError, colour, font, logarithmic, marks, svg, width_of};
 use plotters::coord::Shift;
@@ -6,7 +6,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::ops::Range;
 
-/// The distribution of a kind of time, in microseconds.
+/// The distribution of a kind of time, in microseconds, or of a ratio.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spread {
     name: String,
@@ -15,7 +15,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Returns the distribution of these times; `None` if there are none.
+    /// Returns the distribution of these values; `None` if there are none.
     pub fn of(name: &str, times: &[f64]) -> Option<Self> {
         let mut sorted = times.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -46,12 +46,25 @@ const MEDIAN: i32 = 80;
 /// # Errors
 /// [`PlotError`] if the boxes can't be drawn.
 pub fn spreads(title: &str, spreads: &[Spread]) -> Result<String, PlotError> {
+    draw_all(title, spreads, time)
+}
+
+/// Draws distributions of ratios as [`spreads`] does those of times.
+///
+/// # Errors
+/// [`PlotError`] if the boxes can't be drawn.
+pub fn ratio_spreads(title: &str, spreads: &[Spread]) -> Result<String, PlotError> {
+    draw_all(title, spreads, |ratio| format!("{} x", digits(ratio)))
+}
+
+fn draw_all(title: &str, spreads: &[Spread], text: fn(f64) -> String) -> Result<String, PlotError> {
     let names = spreads.iter().map(|spread| width_of(&spread.name, SIZE)).max().unwrap_or_default();
     let rows = spreads.len() as i32;
     let axis = Axis {
         times: logarithmic(spreads.iter().flat_map(|spread| spread.percentiles)),
         pixels: 24 + names..WIDTH as i32 - MEDIAN,
         rows: ABOVE..ABOVE + rows * ROW,
+        text,
     };
     svg(WIDTH, (ABOVE + rows * ROW + BELOW) as u32, |root| {
         let title = format!("{title}: 5th, 25th, 50th, 75th and 95th percentile");
@@ -69,11 +82,12 @@ fn centred(size: u32) -> TextStyle<'static> {
     font(size).into_font().color(&BLACK).pos(Pos::new(HPos::Center, VPos::Top))
 }
 
-/// The axis of times, and the rows above it.
+/// The axis of times or ratios, the rows above it, and the format of values.
 struct Axis {
     times: Range<f64>,
     pixels: Range<i32>,
     rows: Range<i32>,
+    text: fn(f64) -> String,
 }
 
 impl Axis {
@@ -88,7 +102,7 @@ impl Axis {
         for time in marks(&self.times) {
             let x = self.x(time);
             root.draw(&PathElement::new([(x, rows.start), (x, rows.end)], GRID))?;
-            root.draw_text(&self::time(time), &centred(SIZE), (x, rows.end + 8))?;
+            root.draw_text(&(self.text)(time), &centred(SIZE), (x, rows.end + 8))?;
         }
         root.draw(&PathElement::new([(pixels.start, rows.end), (pixels.end, rows.end)], BLACK))?;
         root.draw_text(
@@ -122,7 +136,11 @@ impl Axis {
         root.draw(&Rectangle::new([(p25, y - BOX), (p75, y + BOX)], style))?;
         let text = font(SIZE).into_font().color(&BLACK);
         root.draw_text(&spread.name, &text, (12, y - SIZE as i32 / 2))?;
-        root.draw_text(&time(spread.percentiles[2]), &text, (self.pixels.end + 10, y - SIZE as i32 / 2))?;
+        root.draw_text(
+            &(self.text)(spread.percentiles[2]),
+            &text,
+            (self.pixels.end + 10, y - SIZE as i32 / 2),
+        )?;
         Ok(())
     }
 }
@@ -135,6 +153,11 @@ fn time(microseconds: f64) -> String {
         below if below < 1e6 => (below / 1e3, "ms"),
         seconds => (seconds / 1e6, "s"),
     };
+    format!("{} {unit}", digits(value))
+}
+
+/// Formats a value with three digits, without trailing zeros behind the point.
+fn digits(value: f64) -> String {
     let decimals = match value {
         below if below < 10.0 => 2,
         below if below < 100.0 => 1,
@@ -142,7 +165,7 @@ fn time(microseconds: f64) -> String {
     };
     let text = format!("{value:.decimals$}");
     let text = if decimals > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    format!("{text} {unit}")
+    text.to_owned()
 }
 
 #[cfg(test)]
@@ -165,6 +188,12 @@ mod tests {
         assert!(drawn.contains("one") && drawn.contains("two, lines"), "{drawn}");
         assert!(drawn.matches("5 µs").count() >= 2 && !drawn.contains("NaN"));
         assert!(spreads("t", &[]).unwrap().trim_end().ends_with("</svg>"));
+    }
+
+    #[test]
+    fn ratios_have_no_unit_of_time() {
+        let drawn = ratio_spreads("t", &[Spread::of("a", &[1.0, 1.5, 60.0]).unwrap()]).unwrap();
+        assert!(drawn.contains("1.5 x") && drawn.contains("50 x") && !drawn.contains("µs"), "{drawn}");
     }
 
     #[test]

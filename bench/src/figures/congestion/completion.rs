@@ -35,17 +35,19 @@ const CLASSES: [(&str, std::ops::RangeInclusive<u64>, Budget); 3] = [
 /// Number of flows of a class from which its median is bounded: that of a few flows is of their chances.
 const ENOUGH: usize = 50;
 
-/// Sizes in bytes, and the share of flows that are not larger: 97.6 % are 10 KB or shorter, and a thousandth
-/// is larger than a megabyte, as in the thesis.
-const SIZES: [(f64, f64); 6] =
-    [(100.0, 0.0), (1_000.0, 0.45), (4_000.0, 0.85), (10_000.0, 0.976), (1e6, 0.999), (30e6, 1.0)];
+/// Sizes in bytes, and the share of flows that are not larger.
+pub(super) type Sizes = [(f64, f64)];
+
+/// Sizes of figure 4.6: 97.6 % are 10 KB or shorter, and a thousandth is larger than a megabyte, as in the thesis.
+const SIZES: &Sizes =
+    &[(100.0, 0.0), (1_000.0, 0.45), (4_000.0, 0.85), (10_000.0, 0.976), (1e6, 0.999), (30e6, 1.0)];
 
 /// One flow.
 #[derive(Debug, Clone, Copy)]
-struct Arrival {
-    at: Duration,
-    bytes: u64,
-    connection: usize,
+pub(super) struct Arrival {
+    pub(super) at: Duration,
+    pub(super) bytes: u64,
+    pub(super) connection: usize,
 }
 
 /// A size and a time.
@@ -55,12 +57,12 @@ struct Completion {
     took: Duration,
 }
 
-/// Returns Poisson arrivals at [`LOAD`].
-fn arrivals(count: usize, rate: f64, seed: u64) -> Vec<Arrival> {
+/// Returns Poisson arrivals of these sizes that need this number of bytes per second.
+pub(super) fn arrivals(sizes: &Sizes, count: usize, rate: f64, seed: u64) -> Vec<Arrival> {
     let mut rng = StdRng::seed_from_u64(seed);
-    let sizes: Vec<f64> = (0..count).map(|_| size(rng.random())).collect();
+    let sizes: Vec<f64> = (0..count).map(|_| size(sizes, rng.random())).collect();
     // The load is spread evenly, whatever large flows chance drew.
-    let pause = sizes.iter().sum::<f64>() / count as f64 / (LOAD * rate);
+    let pause = sizes.iter().sum::<f64>() / count as f64 / rate;
     let mut at = 0.0;
     let arrival = |bytes: f64| {
         at -= pause * (1.0 - rng.random::<f64>()).ln();
@@ -71,8 +73,8 @@ fn arrivals(count: usize, rate: f64, seed: u64) -> Vec<Arrival> {
 }
 
 /// Returns the size at this quantile, by equal ratios between the sizes of the table.
-fn size(quantile: f64) -> f64 {
-    let segment = SIZES.windows(2).find(|two| quantile <= two[1].1).unwrap_or(&SIZES[SIZES.len() - 2..]);
+fn size(sizes: &Sizes, quantile: f64) -> f64 {
+    let segment = sizes.windows(2).find(|two| quantile <= two[1].1).unwrap_or(&sizes[sizes.len() - 2..]);
     let [(low, from), (high, to)] = [segment[0], segment[1]];
     low * (high / low).powf((quantile - from) / (to - from))
 }
@@ -83,7 +85,7 @@ fn size(quantile: f64) -> f64 {
 /// Errors of the simulation and of the figure.
 pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     let path = path(192.0, 100);
-    let arrivals = arrivals(effort.pick(100_000, 20_000), path.rate.mean(), 1);
+    let arrivals = arrivals(SIZES, effort.pick(100_000, 20_000), LOAD * path.rate.mean(), 1);
     let controls = [Control::NewReno, Control::CcpNewReno];
     let complete = |control: Control| {
         let last = arrivals.last().map_or(Duration::ZERO, |last| last.at);
@@ -191,7 +193,8 @@ async fn completions(
     }
 }
 
-fn messages(bytes: u64) -> u64 {
+/// Returns the number of messages of a flow.
+pub(super) fn messages(bytes: u64) -> u64 {
     bytes.div_ceil(MESSAGE as u64).max(1)
 }
 
@@ -200,14 +203,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn most_flows_are_short_and_arrive_at_half_the_rate() {
-        let arrivals = arrivals(20_000, 24e6, 1);
+    fn most_flows_are_short_and_arrive_at_the_rate() {
+        let arrivals = arrivals(SIZES, 20_000, 12e6, 1);
         let short = arrivals.iter().filter(|it| it.bytes <= 10_000).count();
         assert!((19_400..19_640).contains(&short), "{short} of 20,000");
         let bytes: u64 = arrivals.iter().map(|it| it.bytes).sum();
         let rate = bytes as f64 / arrivals[19_999].at.as_secs_f64();
         assert!((11.5e6..12.5e6).contains(&rate), "{rate} bytes per second");
-        assert_eq!(size(0.0), 100.0);
-        assert_eq!(size(1.0).round(), 30e6);
+        assert_eq!(size(SIZES, 0.0), 100.0);
+        assert_eq!(size(SIZES, 1.0).round(), 30e6);
     }
 }

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-const SERVER: [u8; 4] = [10, 1, 0, 0];
+/// Address of the server.
+pub(super) const SERVER: [u8; 4] = [10, 1, 0, 0];
 
 /// Size of a packet in bytes.
 pub(super) const PACKET: usize = 1_352;
@@ -259,7 +260,7 @@ pub(super) fn simulation(seed: u64, limit: Duration) -> Sim {
 }
 
 /// Returns the address of a client.
-fn host(client: usize) -> [u8; 4] {
+pub(super) fn host(client: usize) -> [u8; 4] {
     let [.., high, low] = client.to_be_bytes();
     [10, 0, high, low]
 }

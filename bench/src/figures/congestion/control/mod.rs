@@ -6,10 +6,11 @@ mod start;
 
 pub(super) use start::Start;
 
+use super::flows::PACKET;
 use crate::harness::thread_time;
 use crate::{Error, ErrorKind};
 use bertha_ccp::algorithms::{self, Aggregated, Grouping, SharedWindow};
-use bertha_ccp::{AgentEnd, Ccp, Pace};
+use bertha_ccp::{AgentEnd, BundleControl, Ccp, Pace};
 use bertha_chunnels::Reliable;
 use bertha_chunnels::congestion::{Bbr, Cubic, NewReno};
 use late::{LateEnd, late};
@@ -98,6 +99,7 @@ impl fmt::Display for Control {
 /// A running control.
 pub(super) struct Started {
     stack: Reliable,
+    ccp: Option<Ccp>,
     agent: Option<Agent>,
 }
 
@@ -130,7 +132,7 @@ impl Agent {
 
 impl Started {
     fn without_agent(stack: Reliable) -> Self {
-        Self { stack, agent: None }
+        Self { stack, ccp: None, agent: None }
     }
 
     /// Starts an agent.
@@ -138,7 +140,8 @@ impl Started {
         make: impl FnOnce() -> A + Send + 'static,
     ) -> Result<Self, Error> {
         let (ccp, end) = Ccp::in_process(Pace::Lockstep);
-        Ok(Self { stack: Reliable::new().with(ccp), agent: Some(Agent::run(end, make)?) })
+        let stack = Reliable::new().with(ccp.clone());
+        Ok(Self { stack, ccp: Some(ccp), agent: Some(Agent::run(end, make)?) })
     }
 
     /// Starts an agent whose answers take effect after `staleness`.
@@ -148,12 +151,18 @@ impl Started {
     ) -> Result<Self, Error> {
         let (ccp, end) = Ccp::in_process(Pace::Lockstep);
         let (late, end) = late(ccp, end, staleness);
-        Ok(Self { stack: Reliable::new().with(late), agent: Some(Agent::run(end, make)?) })
+        Ok(Self { stack: Reliable::new().with(late), ccp: None, agent: Some(Agent::run(end, make)?) })
     }
 
     /// Returns the stack of a flow.
     pub(super) fn stack(&self) -> Reliable {
         self.stack.clone()
+    }
+
+    /// Returns a control of a bundle by the agent, if there is one.
+    pub(super) fn bundle_control(&self) -> Option<BundleControl> {
+        let ccp = self.ccp.clone()?.fallback(BundleControl::UNLIMITED);
+        Some(BundleControl::new(&ccp, PACKET as u64))
     }
 
     /// Stops the agent, and returns its processor time: zero without an agent.
