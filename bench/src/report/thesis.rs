@@ -118,7 +118,7 @@ const ITEMS: &[Item] = &[
         "flow completion times",
         "congestion --only 4.6",
         "congestion-completion.svg",
-        "with as many flows as there, large flows end later by CCP, as there (1.08, there 1.22); medium flows end later too (1.08, there 0.93), since a window that doubles by reports is a round trip behind",
+        "reversed, with as many flows as there: medium and large flows end sooner by CCP, since the datapath's control takes the first flight after a pause, even one that fills its window, for a lack of data, and does not grow",
     ),
     item(
         "Figure 4.7",

@@ -1,7 +1,7 @@
 //! CUBIC.
 
 use super::algorithm::{initial_window, min_window};
-use super::recovery::{RecoveryPeriod, Used, may_grow};
+use super::recovery::{RecoveryPeriod, may_grow};
 use super::{Ack, Algorithm, CongestionControl, Flow};
 use std::time::Duration;
 
@@ -111,11 +111,9 @@ impl CongestionControl for CubicState {
         if ack.newest_acked_sent.is_some() && flow.rtt_sample_us > 0 {
             self.smooth(flow.rtt_sample_us);
         }
-        let is_slow_start = self.window < self.threshold;
-        let used = Used { window: self.window(), packet: self.packet as u64, is_slow_start };
-        if may_grow(&self.period, ack, flow, used) {
+        if may_grow(&self.period, ack, flow) {
             let packets = ack.bytes_delivered() as f64 / self.packet;
-            if is_slow_start {
+            if self.window < self.threshold {
                 self.window += packets;
             } else {
                 self.avoid(packets, ack.now);

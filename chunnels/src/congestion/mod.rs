@@ -26,7 +26,6 @@ mod fixed;
 #[cfg(feature = "quinn")]
 mod for_quinn;
 mod newreno;
-pub(crate) mod peak;
 mod recovery;
 mod signals;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! NewReno.
 
 use super::algorithm::{initial_window, min_window};
-use super::recovery::{RecoveryPeriod, Used, may_grow};
+use super::recovery::{RecoveryPeriod, may_grow};
 use super::{Ack, Algorithm, CongestionControl, Flow};
 
 /// NewReno as in RFC 9002, appendix B: the window doubles each round trip until a loss, then halves, then
@@ -49,9 +49,7 @@ impl NewRenoState {
 
 impl CongestionControl for NewRenoState {
     fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
-        let is_slow_start = self.window < self.threshold;
-        let used = Used { window: self.window, packet: self.packet, is_slow_start };
-        if may_grow(&self.period, ack, flow, used) {
+        if may_grow(&self.period, ack, flow) {
             self.grow(ack.bytes_delivered());
         }
         if self.period.begins(ack) {

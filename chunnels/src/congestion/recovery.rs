@@ -37,28 +37,7 @@ impl RecoveryPeriod {
     }
 }
 
-/// A window in bytes, for [`may_grow`].
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Used {
-    pub(super) window: u64,
-    /// The size of a packet in bytes.
-    pub(super) packet: u64,
-    pub(super) is_slow_start: bool,
-}
-
-impl Used {
-    /// Returns true if the sender used this window (RFC 9002, section 7.8): packets held it up, and not a lack of data.
-    ///
-    /// Paced packets do not fill a window completely, and in slow start, where the window doubles while a pace of 5/4 sends
-    /// them, half a window is all that can be in flight.
-    fn by(self, flow: &Flow) -> bool {
-        let share = if self.is_slow_start { 5 } else { 9 };
-        !flow.is_app_limited
-            || flow.most_in_flight.saturating_add(2 * self.packet) >= self.window / 10 * share
-    }
-}
-
 /// Returns true if the window may grow by the bytes that `ack` acknowledges.
-pub(super) fn may_grow(period: &RecoveryPeriod, ack: &Ack, flow: &Flow, used: Used) -> bool {
-    ack.bytes_delivered() > 0 && used.by(flow) && !period.holds(ack)
+pub(super) fn may_grow(period: &RecoveryPeriod, ack: &Ack, flow: &Flow) -> bool {
+    ack.bytes_delivered() > 0 && !flow.is_app_limited && !period.holds(ack)
 }

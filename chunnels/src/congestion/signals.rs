@@ -60,10 +60,7 @@ pub struct Flow {
     pub bytes_in_flight: u64,
     /// Packets that were sent and are neither acknowledged nor lost.
     pub packets_in_flight: u64,
-    /// Beyond the table: true if the sender had less to send than allowed, when the packets just acknowledged were sent or in the
-    /// round trip before. The rates then are lower bounds.
+    /// Beyond the table: true if the sender had less to send than allowed. The rates then are lower bounds,
+    /// and the window must not grow (RFC 9002, section 7.8).
     pub is_app_limited: bool,
-    /// Beyond the table: the most bytes that were in flight in the round trip of the packets just acknowledged. Where the sender
-    /// [lacks data](Self::is_app_limited), a window that these bytes do not use must not grow (RFC 9002, section 7.8).
-    pub most_in_flight: u64,
 }

@@ -84,30 +84,6 @@ fn a_window_that_is_not_used_does_not_grow() {
     }
 }
 
-#[test]
-fn a_window_that_a_burst_used_grows_though_the_sender_then_lacks_data() {
-    for algorithm in [&NewReno as &dyn Algorithm, &Cubic] {
-        let mut flow = algorithm.start(PACKET);
-        let now = Duration::from_secs(1);
-        let ack = Ack { bytes_acked: PACKET, newest_acked_sent: Some(now), now, ..Ack::default() };
-        // In slow start half of the window counts as used, and two packets more may wait for the pace.
-        for (most_in_flight, window) in [(2 * PACKET, 10), (3 * PACKET, 11)] {
-            flow.on_ack(&ack, &Flow { is_app_limited: true, most_in_flight, ..Flow::default() });
-            assert_eq!(flow.window(), window * PACKET, "{algorithm:?}");
-        }
-        // Behind a loss, the window has to be full.
-        let lost = Ack { lost_pkts_sample: 1, newest_lost_sent: Some(now), now, ..Ack::default() };
-        flow.on_ack(&lost, &Flow::default());
-        let window = flow.window();
-        let later = Ack { newest_acked_sent: Some(now * 2), now: now * 3, ..ack };
-        let signals = |most_in_flight| Flow { is_app_limited: true, most_in_flight, ..Flow::default() };
-        flow.on_ack(&later, &signals(2 * PACKET));
-        assert_eq!(flow.window(), window, "{algorithm:?}");
-        flow.on_ack(&later, &signals(window));
-        assert!(flow.window() > window, "{algorithm:?}");
-    }
-}
-
 /// The curve of RFC 9438, figure 1: with `W_max` = 1000 packets, K is (1000 · 0.3 / 0.4)^(1/3), about 9.1 s.
 #[test]
 fn cubic_is_back_at_its_maximum_after_k_seconds() {
@@ -233,7 +209,6 @@ fn any_ack() -> impl Strategy<Value = (Ack, Flow)> {
                 bytes_in_flight: in_flight,
                 packets_in_flight: in_flight / PACKET,
                 is_app_limited: limited,
-                most_in_flight: in_flight / 2,
             };
             (ack, flow)
         },

@@ -1,7 +1,6 @@
 //! The events of a QUIC connection, gathered into the signals of acknowledgements.
 
 use crate::congestion::delivery_rate::{DeliveryRate, Rates, Snapshot};
-use crate::congestion::peak::Peak;
 use crate::congestion::{Ack, Flow};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -29,7 +28,6 @@ pub(super) struct Reports {
     sent_at: Duration,
     in_flight: u64,
     rate: DeliveryRate,
-    peak: Peak,
     /// The bursts, in the order in which they were sent.
     bursts: VecDeque<Burst>,
     rtt: Duration,
@@ -52,7 +50,6 @@ impl Reports {
     pub(super) fn on_sent(&mut self, now: Duration, bytes: u64) {
         let snapshot = self.rate.on_sent(now, self.in_flight);
         self.in_flight += bytes;
-        self.peak.on_sent(self.in_flight);
         // The oldest bursts are acknowledged or lost, unless there are more bursts in flight than any path
         // holds.
         if self.bursts.len() == MAX_BURSTS {
@@ -92,7 +89,6 @@ impl Reports {
         let rates = self.rate.take(self.min_rtt.unwrap_or_default());
         let mut flow = self.flow(rates);
         flow.is_app_limited |= is_app_limited;
-        flow.most_in_flight = self.peak.on_ack(ack.newest_acked_sent, in_flight, now);
         Report { ack, flow }
     }
 
@@ -134,7 +130,6 @@ impl Reports {
             bytes_in_flight: self.in_flight,
             packets_in_flight: self.in_flight.div_ceil(self.packet.max(1)),
             is_app_limited: rates.is_app_limited,
-            most_in_flight: 0,
         }
     }
 

@@ -202,7 +202,6 @@ impl Machine {
         };
         let snapshot = self.rate.on_sent(now, in_flight);
         self.recovery.on_sent(now, bytes, contents, snapshot);
-        self.peak.on_sent(self.recovery.bytes_in_flight);
         self.pacer.spend(bytes);
         self.probes = self.probes.saturating_sub(1);
     }

@@ -27,7 +27,6 @@ use super::qlog::Log;
 use super::settings::ReliableSettings;
 use super::wire::{Check, Fault, Grant};
 use crate::congestion::delivery_rate::DeliveryRate;
-use crate::congestion::peak::Peak;
 use crate::congestion::{Ack, CongestionControl, Flow};
 use acks::Acks;
 use bertha_core::token_bucket::{self, TokenBucket};
@@ -67,7 +66,6 @@ pub(super) struct Machine {
     recovery: Recovery,
     acks: Acks,
     rate: DeliveryRate,
-    peak: Peak,
     reach: Reach,
     /// `None` if the datapath or the peer carries no marks, or they are off.
     marking: Option<Marking>,
@@ -196,7 +194,6 @@ impl Machine {
             recovery: Recovery::new(),
             acks: Acks::default(),
             rate: DeliveryRate::default(),
-            peak: Peak::default(),
             reach: Reach::default(),
             marking: settings.ecn.then(Marking::default),
             pacer: TokenBucket::new(congestion.window()),
@@ -423,7 +420,6 @@ impl Machine {
             (ack.ecn_packets, ack.ecn_bytes) = (marks.datagrams, marks.bytes);
         }
         self.counters.packets_lost += ack.lost_pkts_sample;
-        let most_in_flight = self.peak.on_ack(ack.newest_acked_sent, self.recovery.bytes_in_flight, now);
         let flow = Flow {
             was_timeout: is_persistent,
             rtt_sample_us: self.recovery.rtt.latest.as_micros() as u64,
@@ -432,7 +428,6 @@ impl Machine {
             bytes_in_flight: self.recovery.bytes_in_flight,
             packets_in_flight: self.recovery.packets_in_flight,
             is_app_limited: rates.is_app_limited,
-            most_in_flight,
         };
         let has_sign = ack.lost_pkts_sample > 0 || ack.ecn_packets > 0 || is_persistent;
         let window_before = has_sign.then(|| self.congestion.window());
