@@ -89,7 +89,6 @@ impl Measurement {
             rate_incoming: self.rate_incoming,
             bytes_in_flight: packet * u64::from(self.packets_in_flight),
             packets_in_flight: self.packets_in_flight.into(),
-            most_in_flight: packet * u64::from(self.packets_in_flight) + self.bytes_acked,
             is_app_limited: self.flags & IS_APP_LIMITED != 0,
         };
         (ack, flow)
@@ -151,7 +150,6 @@ pub(crate) mod tests {
             rate_incoming: 7,
             bytes_in_flight: 156,
             packets_in_flight: 12,
-            most_in_flight: 160,
             is_app_limited: true,
         };
         assert_eq!(flow, expected);

@@ -25,10 +25,12 @@ use std::task::{Context, Poll, Waker, ready};
 /// client drops its stream, and the call goes on.
 pub struct Requests<T> {
     arrived: Arc<ArrivedRequests>,
-    /// Does not allocate for a codec without options.
-    decode: Box<dyn Fn(&[u8]) -> Result<T, Failure> + Send + Sync>,
+    decode: Decode<T>,
     is_over: bool,
 }
+
+/// A codec, as a function: it does not allocate for a codec without options.
+type Decode<T> = Box<dyn Fn(&[u8]) -> Result<T, Failure> + Send + Sync>;
 
 impl<T> Requests<T> {
     pub(super) fn new<K: Codec<T>>(arrived: Arc<ArrivedRequests>, codec: &K) -> Self {
