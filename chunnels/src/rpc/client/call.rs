@@ -1,6 +1,6 @@
 //! A call that was not made yet.
 
-use super::{Attached, CallWithRequests, Caller, Client, Responses};
+use super::{Attached, Caller, Client, Responses};
 use crate::rpc::encode::{Encoded, decode};
 use crate::rpc::{Failure, Metadata, Method};
 use crate::serialize::Codec;
@@ -43,11 +43,6 @@ impl<'a, T, K, Q, R> Call<'a, T, K, Q, R> {
     pub fn metadata(mut self, key: &str, value: impl AsRef<[u8]>) -> Self {
         self.attached.add(key, value.as_ref());
         self
-    }
-
-    /// Adds a stream of requests behind the first, for a method that [takes them](crate::rpc::Requests).
-    pub fn requests<S>(self, requests: S) -> CallWithRequests<'a, T, K, Q, R, S> {
-        CallWithRequests::new(self, requests)
     }
 }
 

@@ -1,8 +1,7 @@
 //! A call with a stream of requests, that was not made yet.
 
-use super::requests::StreamedRequest;
 use super::{Answer, Call, Caller, Responses};
-use crate::rpc::encode::{Encoded, decode};
+use crate::rpc::encode::{Encode, Encoded, decode, encode};
 use crate::rpc::{Failure, Metadata};
 use crate::serialize::Codec;
 use bertha_core::BoxFuture;
@@ -35,9 +34,10 @@ pub struct CallWithRequests<'a, T, K, Q, R, S> {
     requests: S,
 }
 
-impl<'a, T, K, Q, R, S> CallWithRequests<'a, T, K, Q, R, S> {
-    pub(super) fn new(call: Call<'a, T, K, Q, R>, requests: S) -> Self {
-        Self { call, requests }
+impl<'a, T, K, Q, R> Call<'a, T, K, Q, R> {
+    /// Adds a stream of requests behind the first, for a method that [takes them](crate::rpc::Requests).
+    pub fn requests<S>(self, requests: S) -> CallWithRequests<'a, T, K, Q, R, S> {
+        CallWithRequests { call: self, requests }
     }
 }
 
@@ -82,6 +82,22 @@ where
         let opening =
             client.caller.open_with_requests(method, deadline, attached.metadata()?, &request, requests);
         Ok(Responses::new(opening.await?, client.codec.clone()))
+    }
+}
+
+/// A request of a stream, in the format of a codec.
+struct StreamedRequest<K, V> {
+    codec: K,
+    value: V,
+}
+
+impl<K: Codec<V>, V: Sync> Encode for StreamedRequest<K, V> {
+    fn encode(&self, into: &mut [u8]) -> Result<Option<usize>, Failure> {
+        encode(&self.codec, &self.value, into)
+    }
+
+    fn limit(&self) -> usize {
+        self.codec.limit()
     }
 }
 

@@ -7,7 +7,6 @@ mod caller;
 mod calls;
 mod multiplexer;
 mod reconnecting;
-mod requests;
 mod responses;
 mod room;
 mod statistics;

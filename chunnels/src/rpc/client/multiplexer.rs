@@ -1,7 +1,8 @@
 //! Calls of many tasks over one connection.
 
+mod requests;
+
 use super::calls::{Calls, Streams};
-use super::requests::send_requests;
 use super::room::Room;
 use super::{Answer, CallStatistics, Caller, ResponseParts};
 use crate::rpc::encode::{Encode, Encoder};
@@ -14,6 +15,7 @@ use bertha_core::{Base, Buf, Connection, Drops, Error, Runtime};
 use futures_util::Stream;
 use futures_util::future::{Either, select};
 use parking_lot::{Mutex, MutexGuard};
+use requests::send_requests;
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -27,7 +29,7 @@ const BURST: usize = 64;
 /// The calls under way, unless another limit is set: as many as a server allows by default.
 const LIMIT: usize = 1024;
 
-pub(super) type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
+type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
 /// Calls of many tasks over one connection of [`Rpc`](crate::rpc::Rpc). Clones share it.
 ///
@@ -51,8 +53,8 @@ pub(super) struct MultiplexerShared<C: Connection> {
     state: Mutex<MultiplexerState<TaskOf<C>>>,
 }
 
-pub(super) struct MultiplexerState<Task> {
-    pub(super) calls: Calls,
+struct MultiplexerState<Task> {
+    calls: Calls,
     /// The task that sends, while it waits for messages.
     sender: Option<Waker>,
     /// Fails calls at a time that is no later than the first deadline.
@@ -397,25 +399,13 @@ impl<C: Connection<Data = Message>> ResponseParts for MultiplexedParts<C> {
 }
 
 impl<C: Connection> MultiplexerShared<C> {
-    pub(super) fn lock(&self) -> MutexGuard<'_, MultiplexerState<TaskOf<C>>> {
-        self.state.lock()
-    }
-
-    pub(super) fn connection(&self) -> &C {
-        &self.connection
-    }
-
-    pub(super) fn encoder(&self) -> &Encoder {
-        &self.encoder
-    }
-
     fn now(&self) -> Instant {
         self.connection.base().runtime().now()
     }
 
     /// Wakes the task that sends, if there is something to send and it waits for that. Unlocks first.
     #[inline]
-    pub(super) fn wake_sender(mut state: MutexGuard<'_, MultiplexerState<TaskOf<C>>>) {
+    fn wake_sender(mut state: MutexGuard<'_, MultiplexerState<TaskOf<C>>>) {
         if !state.calls.has_outgoing() && !state.calls.has_left() {
             return;
         }

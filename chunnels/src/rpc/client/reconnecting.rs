@@ -366,4 +366,30 @@ mod tests {
             assert_eq!((client.caller().connections(), peers.lock().len()), (2, 1));
         });
     }
+    /// A call without such a stream is made again, since the method is idempotent.
+    #[test]
+    fn a_call_with_requests_is_made_once() {
+        let mut sim = Sim::new(1);
+        let runtime = sim.runtime();
+        sim.run(async {
+            let peers = Arc::new(Mutex::new(Vec::new()));
+            let accepted = peers.clone();
+            let connect = move || {
+                let (here, there) = pair_of::<_, Message>(runtime.clone());
+                accepted.lock().push(there);
+                async move { Ok(here) }
+            };
+            let client = Client::over(Reconnecting::new(connect).await.unwrap());
+            let server = peers.lock().pop().unwrap();
+            let leaving = async {
+                server.recv().await.unwrap();
+                drop(server);
+            };
+            let call = client.call::<_, u8>(METHOD, &7_u8).requests(futures_util::stream::iter([1_u8]));
+            let (outcome, ()) = futures_util::join!(call.response(), leaving);
+            let failure = outcome.unwrap_err();
+            assert_eq!((failure.kind(), failure.may_have_run()), (FailureKind::Disconnected, true));
+            assert_eq!((client.caller().connections(), client.caller().in_doubt()), (1, 1));
+        });
+    }
 }

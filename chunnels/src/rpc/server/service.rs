@@ -1,13 +1,16 @@
 //! The answers of a server to calls.
 
+mod or;
+
 use super::open_calls::OpenCalls;
-use super::{Context, Or, Requests};
+use super::{Context, Requests};
 use crate::rpc::encode::decode;
 use crate::rpc::message::CallId;
 use crate::rpc::{Failure, FailureKind, Metadata, Method};
 use crate::serialize::Codec;
 use bertha_core::Buf;
 use futures_util::stream::{BoxStream, Stream, StreamExt};
+pub use or::Or;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
@@ -118,7 +121,7 @@ impl<'a, R: 'a> Reply<'a, R> {
 
 impl<'a, R: 'a> Reply<'a, R> {
     /// Converts each response.
-    pub(super) fn map<T: 'a>(self, convert: fn(R) -> T) -> Reply<'a, T> {
+    fn map<T: 'a>(self, convert: fn(R) -> T) -> Reply<'a, T> {
         match self {
             Self::One(response) => Reply::One(convert(response)),
             Self::Several(responses) => Reply::each_until(responses, convert),

@@ -1,10 +1,9 @@
 //! The requests of a call that has a stream of them.
 
-use super::multiplexer::MultiplexerShared;
-use crate::rpc::encode::{Encode, encode};
+use super::MultiplexerShared;
+use crate::rpc::encode::Encode;
 use crate::rpc::message::CallId;
 use crate::rpc::{Failure, FailureKind, Message, Metadata};
-use crate::serialize::Codec;
 use bertha_core::Connection;
 use futures_util::Stream;
 use std::future::poll_fn;
@@ -14,22 +13,6 @@ use std::task::{Context, Poll};
 
 /// The requests that are sent in one burst.
 const BURST: usize = 64;
-
-/// A request of a stream, in the format of a codec.
-pub(super) struct StreamedRequest<K, V> {
-    pub(super) codec: K,
-    pub(super) value: V,
-}
-
-impl<K: Codec<V>, V: Sync> Encode for StreamedRequest<K, V> {
-    fn encode(&self, into: &mut [u8]) -> Result<Option<usize>, Failure> {
-        encode(&self.codec, &self.value, into)
-    }
-
-    fn limit(&self) -> usize {
-        self.codec.limit()
-    }
-}
 
 /// The reason for which a burst of requests is sent, although further requests may come.
 enum Flush {
@@ -60,7 +43,7 @@ pub(super) async fn send_requests<C, I>(
             burst.extend(shared.end_requests(call));
         }
         if !burst.is_empty()
-            && let Err(error) = shared.connection().send_batch(burst.drain(..)).await
+            && let Err(error) = shared.connection.send_batch(burst.drain(..)).await
         {
             // The task that receives finds a connection that has ended.
             return shared.break_off(call, Failure::of_connection(&error, true));
@@ -106,25 +89,24 @@ where
 
 impl<C: Connection<Data = Message>> MultiplexerShared<C> {
     fn poll_room_for_request(&self, call: CallId, cx: &Context<'_>) -> Poll<bool> {
-        self.lock().calls.poll_room_for_request(call, cx.waker())
+        self.state.lock().calls.poll_room_for_request(call, cx.waker())
     }
 
     fn encode_request(&self, call: CallId, request: &impl Encode) -> Result<Option<Message>, Failure> {
         let write = |into: &mut [u8]| request.encode(into);
-        let (encoder, connection) = (self.encoder(), self.connection());
-        let body = encoder.encode_behind(&Metadata::new(), connection, request.limit(), write);
-        Ok(self.lock().calls.request(call, body.map_err(Failure::after_running)?))
+        let body = self.encoder.encode_behind(&Metadata::new(), &self.connection, request.limit(), write);
+        Ok(self.state.lock().calls.request(call, body.map_err(Failure::after_running)?))
     }
 
     fn end_requests(&self, call: CallId) -> Option<Message> {
-        self.lock().calls.end_requests(call)
+        self.state.lock().calls.end_requests(call)
     }
 
     /// Fails a call whose requests can't go on, unless no more are to be sent.
     #[cold]
     fn break_off(&self, call: CallId, failure: Failure) {
         let mut woken = Vec::new();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.calls.break_off(call, failure, &mut woken);
         Self::wake_sender(state);
         woken.into_iter().for_each(std::task::Waker::wake);
@@ -134,5 +116,68 @@ impl<C: Connection<Data = Message>> MultiplexerShared<C> {
     pub(super) fn requests_ended(&self, call: CallId) {
         let what = "the stream of requests was dropped before its end";
         self.break_off(call, Failure::of(FailureKind::Failed, what).after_running());
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests {
+    use crate::Rpc;
+    use crate::rpc::{self, Client, Context, FailureKind, serve};
+    use bertha_core::{Runtime, Wrap, make_stack};
+    use bertha_datapath_sim::pair;
+    use bertha_runtime::tokio::TokioRuntime;
+    use futures_util::{Stream, StreamExt, stream};
+
+    #[bertha_macros::service]
+    trait Numbers {
+        async fn sum(&self, context: &Context, numbers: rpc::Requests<u64>) -> Result<u64, rpc::Failure>;
+        fn doubles(
+            &self,
+            plus: u64,
+            numbers: rpc::Requests<u64>,
+        ) -> impl Stream<Item = Result<u64, rpc::Failure>>;
+    }
+
+    struct All;
+
+    impl Numbers for All {
+        async fn sum(&self, context: &Context, mut numbers: rpc::Requests<u64>) -> Result<u64, rpc::Failure> {
+            let (mut count, mut sum) = (0_u64, 0);
+            while let Some(number) = numbers.next().await {
+                (count, sum) = (count + 1, sum + number?);
+            }
+            context.add_trailer("count", count.to_string())?;
+            Ok(sum)
+        }
+
+        fn doubles(
+            &self,
+            plus: u64,
+            numbers: rpc::Requests<u64>,
+        ) -> impl Stream<Item = Result<u64, rpc::Failure>> {
+            numbers.map(move |number| Ok(plus + 2 * number?))
+        }
+    }
+
+    #[tokio::test]
+    async fn typed_streams_of_requests_go_both_ways_and_a_panic_in_one_fails_its_call_alone() {
+        let (one, other) = pair(TokioRuntime);
+        let stack = make_stack!(Rpc::new());
+        let numbers = NumbersClient::new(Client::new(stack.wrap(one).await.unwrap()));
+        let serving = serve(stack.wrap(other).await.unwrap(), NumbersServer::new(All)).into_future();
+        let _server = TokioRuntime.spawn(async move { serving.await.unwrap() });
+
+        let (sum, trailers) = numbers.sum_and_trailers(stream::iter(0..1_000)).await.unwrap();
+        assert_eq!((sum, trailers.get("count").unwrap()), (499_500, &b"1000"[..]));
+        let mut doubles = numbers.doubles(1, stream::iter(0..200)).await.unwrap();
+        let panicking = stream::iter(0..100).inspect(|number| assert!(*number < 70, "the stream panics"));
+        let failure = numbers.sum(panicking).await.unwrap_err();
+        assert_eq!((failure.kind(), failure.may_have_run()), (FailureKind::Failed, true));
+        assert!(failure.text().contains("dropped before its end"), "{failure}");
+        for number in 0..200 {
+            assert_eq!(doubles.next().await.unwrap().unwrap(), 1 + 2 * number);
+        }
+        assert!(doubles.next().await.is_none());
     }
 }
