@@ -10,7 +10,7 @@ pub(super) use slowdown::run as slowdown;
 
 use super::completion::Sizes;
 use super::control::{Control, Started};
-use super::flows::{SERVER, host};
+use super::flows::{PACKET, SERVER, host};
 use crate::Error;
 use bertha_bundle::{Bundle, Measurement, Scheduling};
 use bertha_datapath_sim::{Network, Path};
@@ -63,7 +63,7 @@ impl Boxes {
             }
             Self::Bundler(scheduling) => {
                 let copa = Control::CcpCopa.start()?;
-                if let Some(mut control) = copa.bundle_control() {
+                if let Some(mut control) = copa.bundle_control(PACKET) {
                     let inner_loop = move |measured: &Measurement| control.on_measurement(measured);
                     network.bundle(directions, bundle(scheduling.clone()), None, inner_loop);
                 }

@@ -6,7 +6,6 @@ mod start;
 
 pub(super) use start::Start;
 
-use super::flows::PACKET;
 use crate::harness::thread_time;
 use crate::{Error, ErrorKind};
 use bertha_ccp::algorithms::{self, Aggregated, Grouping, SharedWindow};
@@ -159,10 +158,10 @@ impl Started {
         self.stack.clone()
     }
 
-    /// Returns a control of a bundle by the agent, if there is one.
-    pub(super) fn bundle_control(&self) -> Option<BundleControl> {
+    /// Returns a control of a bundle by the agent, if there is one, for packets of this number of bytes.
+    pub(super) fn bundle_control(&self, packet: usize) -> Option<BundleControl> {
         let ccp = self.ccp.clone()?.fallback(BundleControl::UNLIMITED);
-        Some(BundleControl::new(&ccp, PACKET as u64))
+        Some(BundleControl::new(&ccp, packet as u64))
     }
 
     /// Stops the agent, and returns its processor time: zero without an agent.
