@@ -28,6 +28,9 @@
 //! the next one comes. A receivebox that starts again is recognised by its instance. Segments must not be joined
 //! between the boxes: offloads such as GRO and TSO change headers and counts.
 //!
+//! The key that both boxes share keeps out senders who do not see the path. It is no cryptography: a listener on the path can
+//! compute it, and forge messages. Where that matters, the messages need a secure way of their own.
+//!
 //! The boxes have no I/O: packets, messages and the time are arguments, and packets and messages are results.
 
 #![forbid(unsafe_code)]

@@ -86,7 +86,8 @@ impl Resize {
     /// Number of bytes of the message.
     const LEN: usize = 12;
 
-    /// Returns the message. Its token proves that the sender has the key.
+    /// Returns the message, with a token that no sender guesses who does not see the path. It is no cryptography: the key
+    /// can be computed from it.
     pub(crate) fn encode(&self, key: u64) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
         bytes[..4].copy_from_slice(&[VERSION, RESIZE, self.size.exponent(), 0]);

@@ -139,7 +139,7 @@ const ITEMS: &[Item] = &[
         "incast by reporting interval",
         "congestion --only 4.9",
         "congestion-incast.svg",
-        "yes: flat over 10 Gbit/s, and over 40 Gbit/s later with rarer reports for flows of 100 packets alone (1.7, there over 2); packets have half of the size, since the smallest window is two",
+        "yes: flat over 10 Gbit/s, and over 40 Gbit/s later with rarer reports for flows of 100 packets alone (1.7, there over 2). The model was fitted to that: packets of half the size, first windows of two packets, a buffer without losses, and in the datapath's place the agent's own control without delay; with full packets and a buffer of 1,000 the flows by the agent end sooner (0.6 to 0.8)",
     ),
     item(
         "Figure 4.10",
