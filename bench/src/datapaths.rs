@@ -14,7 +14,7 @@ use bertha_datapath_dpdk::Dpdk;
 use bertha_datapath_kernel::{TokioRuntime, Udp, Unix};
 use bertha_kvstore::server::{Handler, Shard};
 use bertha_kvstore::{Capacity, Message};
-use bertha_ycsb::plot::{Line, Point, Scale, latency_by_load};
+use bertha_plot::{Line, Point, Scale, latency_by_load};
 use tokio::sync::oneshot;
 
 /// Numbers of requests in flight at which client and store are the limit, and at which the datapath is.

@@ -3,7 +3,7 @@
 /// Makes a Chunnel stack of any length, top first: a sent message passes through the first Chunnel first, and reaches the
 /// datapath last. An element may itself be a stack, or a [`select!`](crate::select).
 ///
-/// If the crate names optimisation passes by [`passes!`](crate::passes), they are applied to the stack.
+/// If the crate names optimisation passes by [`passes!`](crate::passes), they are applied to the stack. An empty stack stays empty.
 ///
 /// # Depth
 ///
@@ -23,7 +23,7 @@
 #[allow(clippy::crate_in_macro_def, reason = "the passes are those of the calling crate")]
 #[macro_export]
 macro_rules! make_stack {
-    // No rule matches nothing. A constant may be borrowed in a longer expression, unlike a function's result.
+    // A constant, which may be borrowed in a longer expression, unlike a function's result. Passes do not see it.
     () => { $crate::Bottom };
     ($($elements:tt)*) => {
         ({

@@ -33,7 +33,7 @@ pub struct ReceiveboxStatistics {
     pub resizes: u64,
     /// Number of malformed messages, and of messages of a box with another key.
     pub malformed: u64,
-    /// Number of packets in an epoch, on average.
+    /// Number of packets with an identity in an epoch, on average.
     pub epoch: u64,
 }
 

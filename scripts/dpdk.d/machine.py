@@ -112,10 +112,17 @@ class Machine:
             said = b""
             # It answers with a prompt: one as it begins, one behind the command.
             while said.count(b"(qemu) ") < 1:
-                said += monitor.recv(4096)
+                said += self.heard(monitor)
             monitor.sendall(command.encode() + b"\n")
             while said.count(b"(qemu) ") < 2:
-                said += monitor.recv(4096)
+                said += self.heard(monitor)
+
+    @staticmethod
+    def heard(monitor):
+        part = monitor.recv(4096)
+        if not part:
+            raise Stuck("the machine has ended")
+        return part
 
     def close(self):
         self.process.kill()

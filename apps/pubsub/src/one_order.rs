@@ -3,7 +3,7 @@
 use bertha_chunnels::{ReceiverOrdered, SequencerOrdered};
 use bertha_core::subst;
 
-/// Takes the order of each publisher away above a sequencer, which keeps it: messages of a publisher arrive at the
-/// sequencer in the order of its calls, and everywhere in the order of the sequencer.
+/// Takes the order of each publisher away above a sequencer, which keeps it: the sequencer
+/// takes each publisher's messages by their numbers, and they arrive everywhere in its order.
 #[subst(if [*, ReceiverOrdered, SequencerOrdered, *] then [*, SequencerOrdered, *])]
 pub(crate) struct OneOrder;

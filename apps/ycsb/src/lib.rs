@@ -9,7 +9,6 @@ pub mod generator;
 pub mod measure;
 pub mod outstanding;
 pub mod parameters;
-pub mod plot;
 pub mod progress;
 pub mod properties;
 pub mod report;

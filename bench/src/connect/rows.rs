@@ -4,7 +4,7 @@ use super::{Trial, Way};
 use crate::Error;
 use crate::harness::{Effort, median, percentile, ratio_of_medians};
 use crate::report::{Budget, Report};
-use bertha_ycsb::plot::{Spread, spreads};
+use bertha_plot::{Spread, spreads};
 use clap::Args;
 
 /// The options of `bertha-bench connect`.

@@ -183,7 +183,7 @@ impl Report {
     pub(crate) fn draw(
         &mut self,
         name: &str,
-        drawn: Result<String, bertha_ycsb::plot::PlotError>,
+        drawn: Result<String, bertha_plot::PlotError>,
     ) -> Result<(), Error> {
         let drawn = drawn.map_err(Error::while_doing(ErrorKind::Report, format!("drawing {name}")))?;
         directory::write(name, drawn.as_bytes())?;

@@ -6,8 +6,8 @@ use std::panic::Location;
 /// Names the optimisation passes of a crate: every [`make_stack!`](crate::make_stack) of the crate is rewritten by
 /// them, wherever it stands.
 ///
-/// The line stands once, at the root of the crate. A program's `main.rs`, its `lib.rs` and each of its integration
-/// tests are crates of their own. A pass is the path of a unit struct; `accepting` stands behind it as in
+/// The line stands once, at the root of the crate. A program's `main.rs`, its `lib.rs`, and each of its integration
+/// tests, examples and documentation tests are crates of their own. A pass is the path of a unit struct; `accepting` stands behind it as in
 /// [`optimize!`](crate::optimize). [`plain_stack!`](crate::plain_stack) makes a stack without the passes.
 ///
 /// ```standalone_crate
@@ -48,6 +48,11 @@ use std::panic::Location;
 /// A stack that is an element of another stack has been rewritten when it was made. It is rewritten again as a part of
 /// the whole, and the reports of both are kept. A rule for the top or the bottom of a stack applies to the part as
 /// well; a part that it should see within its whole alone is made by [`plain_stack!`](crate::plain_stack).
+///
+/// # Limits
+///
+/// A rewritten stack is made at run time, and its type is [`Optimized`](crate::Optimized). A constant, and a field or a
+/// result whose type is written as `Stack<..>`, need [`plain_stack!`](crate::plain_stack).
 ///
 /// # Reports
 ///

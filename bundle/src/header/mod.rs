@@ -26,7 +26,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Reads the header of an IP packet, which may be cut off behind its ports.
+    /// Reads the header of an IP packet, which may be cut off behind its ports: nothing is compared with the length that the header gives.
     ///
     /// # Errors
     /// [`NoHeader`] if the bytes are no packet of IPv4 or IPv6, or if a header is cut off.

@@ -15,7 +15,7 @@ const EXPIRY: Duration = Duration::from_secs(3);
 pub(super) struct Boundary {
     pub(super) hash: u64,
     pub(super) sent_at: Duration,
-    /// Number of bytes and of packets that were sent so far, the boundary included.
+    /// Number of bytes, and of packets with an identity, that were sent so far, the boundary included.
     pub(super) bytes: u64,
     pub(super) packets: u64,
     /// True if packets have waited ever since the last boundary was sent.

@@ -49,7 +49,7 @@ pub struct SendboxStatistics {
     pub boundaries: u64,
     /// Number of boundaries whose acknowledgements are awaited.
     pub awaited: u64,
-    /// Number of packets in an epoch, on average.
+    /// Number of packets with an identity in an epoch, on average.
     pub epoch: u64,
     /// Number of measurements.
     pub measurements: u64,

@@ -31,8 +31,8 @@ pub struct Bundle {
     /// Largest number of waiting bytes. When a packet exceeds it, a packet is dropped: the last of the
     /// longest flow or of the lowest class, or the new packet.
     pub buffer: u64,
-    /// A number that both boxes share. A sender that does not know it can neither choose boundaries nor forge
-    /// messages of a box, unless it sees them.
+    /// A number that both boxes share. A sender that has seen no message of a box can neither choose boundaries nor forge
+    /// messages; a reader of one message knows the key.
     pub key: u64,
 }
 
@@ -87,7 +87,8 @@ impl<P> Sendbox<P> {
         }
     }
 
-    /// Takes a packet with this header. Returns the number of packets that were dropped for lack of room,
+    /// Takes a packet with this header. The packet has the length of the header: the caller cuts a longer one, and drops a
+    /// shorter one. Returns the number of packets that were dropped for lack of room,
     /// which may be others.
     pub fn push(&mut self, header: &Header, packet: P) -> usize {
         let waiting = Waiting { len: u64::from(header.len), hash: header.hash(self.key), packet };
@@ -111,11 +112,14 @@ impl<P> Sendbox<P> {
         self.sent_packets += 1;
         self.statistics.unnamed += u64::from(hash.is_none());
         self.is_backlogged &= self.queues.packets() > 0;
+        // A rate may be so low that no boundary leaves for a long time.
+        if hash.is_some() {
+            self.unanswered_since.get_or_insert(now);
+        }
         if let Some(hash) = hash.filter(|hash| self.size.divides(*hash)) {
             let is_backlogged = std::mem::replace(&mut self.is_backlogged, true);
-            let (bytes, packets) = (self.sent_bytes, self.sent_packets);
+            let (bytes, packets) = (self.sent_bytes, self.sent_packets - self.statistics.unnamed);
             self.boundaries.add(Boundary { hash, sent_at: now, bytes, packets, is_backlogged });
-            self.unanswered_since.get_or_insert(now);
             self.statistics.boundaries += 1;
         }
         Some(packet)

@@ -26,7 +26,7 @@ pub(super) struct Rates {
     /// In bytes per second; zero if there is only one boundary, or no time between the outermost two.
     pub(super) sending: f64,
     pub(super) receiving: f64,
-    /// In packets per second.
+    /// In packets with an identity per second.
     pub(super) packets: f64,
 }
 

@@ -76,7 +76,8 @@
 //! | calls of a client under way ([`Multiplexer::with_limit`]) | 1,024 | callers wait for room, in turn and up to their deadlines |
 //! | calls of a connection at the server ([`Serve::concurrency`]) | 1,024 | the client learns the limit, and callers wait as above |
 //! | responses of a stream that were not taken | 64 | the server makes no more |
-//! | requests of a stream that the handler has not taken | 64 | the client makes no more; a request beyond is dropped, counted, and fails the stream |
+//! | requests of a stream that the handler has not taken | 64 | the client makes no more; a request beyond is dropped, counted, and fails the stream. All calls of a connection together may hold 64 requests each |
+//! | requests or responses of one stream | 4,294,967,232 | the stream goes no further |
 //! | answers that a client does not read | two bursts of 256 answers or 256 KiB | the server makes no more; deadlines and cancellations go on |
 //! | time of calls under way at the end of a server ([`Shutdown::begin`]) | set by the caller | the calls are cancelled; a client that reads nothing is dropped a second later |
 //! | a request or response, with its metadata | the largest message below | [`TooLarge`](FailureKind::TooLarge) |

@@ -1,11 +1,11 @@
 //! Connections by the first of several alternatives, each over a datapath of its own.
 
 use crate::scene::{A, B, bytes, client, echo, server, server_addr, simulate};
+use crate::veil::Veil;
 use bertha_chunnels::{Reliable, Serialize};
 use bertha_core::guarantee::{Encrypted, Set};
 use bertha_core::{
-    Addr, Base, Buf, Carries, Chunnel, ConnectContext, Connection, Datapath, Error, ErrorKind, Identity,
-    OverAnyBase, Runtime, make_stack, select,
+    Addr, Base, Buf, Connection, Datapath, Error, ErrorKind, OverAnyBase, Runtime, make_stack, select,
 };
 use bertha_datapath_kernel::{Tcp, Udp};
 use bertha_datapath_shm::Shm;
@@ -16,19 +16,6 @@ use std::time::Duration;
 /// The address at which nobody listens.
 fn nobody() -> Addr {
     ([10, 0, 0, 3], 4242).into()
-}
-
-/// A Chunnel that states that it encrypts. The tests need only the statement.
-#[derive(Debug, Clone, Identity)]
-#[chunnel(guarantees(Encrypted))]
-struct Veil;
-
-impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Veil {
-    type Connection = Inner;
-
-    async fn connect_wrap(&self, inner: Inner, _: ConnectContext<'_, Inner>) -> Result<Inner, Error> {
-        Ok(inner)
-    }
 }
 
 /// A datapath that does not tell its runtime.

@@ -1,6 +1,7 @@
 //! Stacks that must give a guarantee whatever the other end offers.
 
 use crate::scene::{A, B, bytes, client, echo, server, server_addr, simulate};
+use crate::veil::Veil;
 use bertha_core::guarantee::{Encrypted, Reliable, Set};
 use bertha_core::{
     Buf, Carries, Chunnel, ConnectContext, Connection, Describe, Error, ErrorKind, Identity, make_stack,
@@ -9,19 +10,6 @@ use bertha_core::{
 use bertha_datapath_sim::{Network, SimDatapath};
 use bertha_negotiation::{Negotiate, Pick, Runs, Settings};
 use std::sync::{Arc, Mutex};
-
-/// A Chunnel that states that it encrypts. The tests need only the statement.
-#[derive(Debug, Clone, Identity)]
-#[chunnel(guarantees(Encrypted))]
-struct Veil;
-
-impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Veil {
-    type Connection = Inner;
-
-    async fn connect_wrap(&self, inner: Inner, _: ConnectContext<'_, Inner>) -> Result<Inner, Error> {
-        Ok(inner)
-    }
-}
 
 /// A Chunnel that states that it goes around the layers below it. The tests need only the statement.
 #[derive(Debug, Clone, Identity)]

@@ -60,3 +60,4 @@ mod shortage;
 mod siege;
 mod splices;
 mod third_party;
+mod veil;

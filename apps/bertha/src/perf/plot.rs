@@ -3,7 +3,7 @@
 use crate::probe::Transferred;
 use bertha::core::statistics::{Statistics, Value};
 use bertha::{Error, ErrorKind};
-use bertha_ycsb::plot::{Panel, Series, over_time};
+use bertha_plot::{Panel, Series, over_time};
 use std::fs::Permissions;
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bertha_ycsb::plot::{Scale, latency_by_load};
+use bertha_plot::{Scale, latency_by_load};
 use bertha_ycsb::report::Report;
 
 use super::Failure;

@@ -8,6 +8,7 @@ use bertha::chunnels::{Checksum, ClientShard, KernelShard, ServerShard, ShardMap
 use bertha::prelude::*;
 use bertha::{Addr, DefaultDatapath, Settings};
 use bertha_kvstore::{Message, Messages, shard_addrs, shard_map};
+use bertha_plot::{Scale, latency_by_load};
 use bertha_program::tls::ClientOptions;
 use bertha_program::{Termination, say};
 use bertha_ycsb::connect::{Sharding, connect};
@@ -15,7 +16,6 @@ use bertha_ycsb::driver::{Counter, Driver, Plan, Port};
 use bertha_ycsb::generator::InsertSequence;
 use bertha_ycsb::outstanding::Limits;
 use bertha_ycsb::parameters::Parameters;
-use bertha_ycsb::plot::{Scale, latency_by_load};
 use bertha_ycsb::progress::watch;
 use bertha_ycsb::properties::Properties;
 use bertha_ycsb::report::{Measured, Report, Table};

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::driver::Phased;
 use crate::measure::Tally;
-use crate::plot::{Line, Point};
 use crate::workload::Kind;
+use bertha_plot::{Line, Point};
 
 pub use table::Table;
 

@@ -5,7 +5,7 @@ use super::flows::{Course, mean, path};
 use crate::Error;
 use crate::harness::Effort;
 use crate::report::{Budget, Report};
-use bertha_ycsb::plot::{Panel, Series, over_time};
+use bertha_plot::{Panel, Series, over_time};
 use std::time::Duration;
 
 /// Budget of the share of the link that arrives.

@@ -8,7 +8,7 @@ use crate::{Error, ErrorKind};
 use bertha_chunnels::Reliable;
 use bertha_core::{Buf, Connection, Runtime};
 use bertha_datapath_sim::{Network, Path};
-use bertha_ycsb::plot::{Spread, spreads};
+use bertha_plot::{Spread, spreads};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::collections::HashMap;

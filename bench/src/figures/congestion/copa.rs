@@ -5,7 +5,7 @@ use super::control::Control;
 use super::flows::{Course, PACKET, mean, path};
 use crate::Error;
 use crate::report::{Budget, Report};
-use bertha_ycsb::plot::{Panel, Series, over_time};
+use bertha_plot::{Panel, Series, over_time};
 use std::time::Duration;
 
 /// Budget of the share of the link that arrives.

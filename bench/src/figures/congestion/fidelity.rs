@@ -7,7 +7,7 @@ use crate::harness::{Effort, percentile};
 use crate::report::{Budget, Report};
 use crate::{Error, ErrorKind};
 use bertha_datapath_sim::{Path, Rate};
-use bertha_ycsb::plot::{Panel, Series, over_time};
+use bertha_plot::{Panel, Series, over_time};
 use std::time::Duration;
 
 const PERIOD: Duration = Duration::from_millis(20);

@@ -9,7 +9,7 @@ use crate::{Error, ErrorKind};
 use bertha_chunnels::Reliable;
 use bertha_core::{Buf, Connection, Runtime};
 use bertha_datapath_sim::{Network, Path, Rate};
-use bertha_ycsb::plot::{Panel, Series, over};
+use bertha_plot::{Panel, Series, over};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::time::Duration;
@@ -25,7 +25,7 @@ const MESSAGE: usize = 661;
 /// fill the path, and not by losses.
 const BUFFER: u64 = 5_000;
 
-/// Control in the datapath: a report for each acknowledgement, or after a microsecond, whose answer takes effect at the next one.
+/// Control in the datapath's place: a report for each acknowledgement, or after a microsecond, whose answer takes effect at the next one.
 const DATAPATH: Control = Control::Reporting { period: Duration::ZERO, staleness: Duration::ZERO };
 
 /// The time that an answer takes: the thesis's, which bounds what figure 4.7 measures.
@@ -68,7 +68,7 @@ pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
             let mut points = Vec::new();
             let name = format!("4.9, {gigabits} Gbit/s, {packets} packets of each of {FLOWS}");
             let datapath = tail(DATAPATH)?;
-            report.figure(format!("{name}: the last ends in the datapath"), datapath * 1e3, "ms");
+            report.figure(format!("{name}: the last ends by an agent without delay"), datapath * 1e3, "ms");
             for period in PERIODS {
                 let ratio = tail(Control::Reporting { period, staleness: STALENESS })? / datapath;
                 points.push((period.as_secs_f64() * 1e6, ratio));
@@ -86,7 +86,7 @@ pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
         "congestion-incast.svg",
         over(
             "Time between reports (µs)",
-            "Time until the last of fifty flows ends, to that with control in the datapath (thesis, figure 4.9)",
+            "Time until the last of fifty flows ends, to that by an agent without delay (thesis, figure 4.9)",
             &panels,
         ),
     )

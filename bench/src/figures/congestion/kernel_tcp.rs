@@ -52,7 +52,12 @@ pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
         let name = format!("4.3t, TCP over {megabits} Mbit/s and {milliseconds} ms");
         let megabits = |rate: &f64| rate * 8.0 / 1e6;
         report.median(format!("{name}: by the kernel's CUBIC"), &paired.a(), megabits, "Mbit/s");
-        report.median(format!("{name}: by CUBIC of an agent"), &paired.b(), megabits, "Mbit/s");
+        report.median(
+            format!("{name}: by CUBIC of an agent in this process"),
+            &paired.b(),
+            megabits,
+            "Mbit/s",
+        );
         let name = format!("{name}: throughput by the agent to the kernel's");
         report.compare(&name, &paired, |rate| *rate, Some(AS_THE_KERNEL));
     }

@@ -8,7 +8,7 @@ use super::control::{Control, Start};
 use super::flows::{Course, PACKET, mean, path};
 use crate::Error;
 use crate::report::{Budget, Report};
-use bertha_ycsb::plot::{Panel, Series, over_time};
+use bertha_plot::{Panel, Series, over_time};
 use std::time::Duration;
 
 const WAYS: [Control; 5] = [

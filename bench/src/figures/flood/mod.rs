@@ -16,7 +16,7 @@ use bertha_chunnels::Serialize;
 use bertha_core::{Addr, Bottom, Connection, Stack, make_stack};
 use bertha_datapath_kernel::{Tcp, Udp};
 use bertha_negotiation::{Credentials, Incoming, Negotiate, Runs, Settings, SharedKey};
-use bertha_ycsb::plot::{Spread, spreads};
+use bertha_plot::{Spread, spreads};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;

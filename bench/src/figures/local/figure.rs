@@ -13,7 +13,7 @@ use bertha_local::directory::Rules;
 use bertha_local::directory::server::DirectoryServer;
 use bertha_microservice::load::{self, Load};
 use bertha_microservice::{Site, Transport, services};
-use bertha_ycsb::plot::{Spread, spreads};
+use bertha_plot::{Spread, spreads};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::oneshot;

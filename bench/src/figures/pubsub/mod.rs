@@ -19,7 +19,7 @@ mod latency;
 mod nagling;
 mod ours;
 mod place;
-mod quota;
+mod slowed;
 mod switch;
 mod throughput;
 

@@ -10,7 +10,7 @@ use crate::harness::{Effort, Paired, alternate, median, ratio_of_medians};
 use crate::kv::Workload;
 use crate::report::{Budget, Report};
 use bertha::Connection;
-use bertha_ycsb::plot::{Panel, Series, over_load};
+use bertha_plot::{Panel, Series, over_load};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 

@@ -12,7 +12,7 @@ mod trace;
 use crate::Error;
 use crate::harness::Effort;
 use crate::report::{Budget, Report};
-use bertha_ycsb::plot::{Panel, PlotError, Series, over_time};
+use bertha_plot::{Panel, PlotError, Series, over_time};
 use clap::Args;
 use link::{LINKS, Link, PACKET};
 use qlog::{History, Measures};

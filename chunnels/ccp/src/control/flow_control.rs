@@ -55,7 +55,9 @@ impl FlowControl {
         let has_told = match datapath.announce(&create) {
             Err(error) if error.kind() != ErrorKind::Exhausted => {
                 let fallback = &settings.fallback;
-                tracing::warn!(flow = create.flow, %error, "CCP: {fallback:?} controls the flow until there is an agent");
+                if datapath.may_tell_absence() {
+                    tracing::warn!(flow = create.flow, %error, "CCP: {fallback:?} controls flows until there is an agent");
+                }
                 true
             }
             _ => false,
@@ -103,7 +105,7 @@ impl FlowControl {
 
     /// Tells people that the agent does not answer, once until it controls the flow again.
     fn tell_silence(&mut self) {
-        if !std::mem::replace(&mut self.has_told, true) {
+        if !std::mem::replace(&mut self.has_told, true) && self.datapath.may_tell_absence() {
             let agent = self.datapath.agent();
             let fallback = &self.settings.fallback;
             tracing::warn!(

@@ -39,6 +39,8 @@ pub struct Datapath {
     dropped: AtomicU64,
     /// The pause between two lines about these.
     pause: Mutex<LogPause>,
+    /// The pause between two warnings about flows that have no agent: strangers may begin flows, of the kernel's TCP for instance.
+    absence: Mutex<LogPause>,
 }
 
 #[derive(Debug, Default)]
@@ -108,6 +110,7 @@ impl Datapath {
             table: Mutex::default(),
             dropped: AtomicU64::new(0),
             pause: Mutex::default(),
+            absence: Mutex::default(),
         };
         let mut message = Vec::new();
         Ready { id: std::process::id() }.encode(&mut message);
@@ -141,6 +144,11 @@ impl Datapath {
                 }
             }
         }
+    }
+
+    /// Returns true if a flow may warn that it has no agent: one flow in a second.
+    pub(crate) fn may_tell_absence(&self) -> bool {
+        self.absence.lock().is_over(Some(Instant::now()))
     }
 
     /// Returns the programs that the agent installed and that are not run, with the reasons.

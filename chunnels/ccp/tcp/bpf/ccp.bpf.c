@@ -50,6 +50,9 @@ struct {
 
 u64 last_flow = 0;
 
+// Largest window, in packets.
+enum { MOST_PACKETS = 1 << 20 };
+
 static u64 at_least(u64 value, u64 least) { return value < least ? least : value; }
 static u64 at_most(u64 value, u64 most) { return value > most ? most : value; }
 
@@ -179,21 +182,25 @@ static int is_followed(struct flow *flow, struct decision *decision, u64 now) {
     return !flow->asked || now - flow->asked_at <= limits.patience;
 }
 
+// Without a rate, a window is spread over half a round trip where something paces the socket, and may leave at once elsewhere,
+// unless the limit of the rate has to hold. The socket's own limit (SO_MAX_PACING_RATE) holds in any case.
 static void set_pacing(struct tcp_sock *tp, u64 rate) {
     struct sock *sk = (struct sock *)tp;
-    if (!rate) {
-        // Twice the window in a round trip, as the kernel spreads it: what paces leaves a window without a rate alone.
-        u64 srtt = at_least(tp->srtt_us >> 3, 1);
-        sk->sk_pacing_rate = (u64)tp->snd_cwnd * tp->mss_cache * 2000000 / srtt;
-        return;
-    }
-    sk->sk_pacing_rate = at_most(at_least(rate, 4 * (u64)tp->mss_cache), limits.rate);
-    if (sk->sk_pacing_status == PACING_NONE) sk->sk_pacing_status = PACING_NEEDED;
+    int is_unpaced = !rate && limits.rate == ~0ULL;
+    if (!rate) rate = (u64)tp->snd_cwnd * tp->mss_cache * 2000000 / at_least(tp->srtt_us >> 3, 1);
+    rate = at_least(at_most(rate, limits.rate), 4 * (u64)tp->mss_cache);
+    sk->sk_pacing_rate = at_most(rate, sk->sk_max_pacing_rate);
+    if (!is_unpaced && sk->sk_pacing_status == PACING_NONE) sk->sk_pacing_status = PACING_NEEDED;
+}
+
+// Returns the packets of a window within the limits, two at least. The kernel takes a window of 2^31 packets for a fault of its own.
+static u64 packets_in(struct tcp_sock *tp, u64 window) {
+    u64 packets = at_most(window, limits.window) / at_least(tp->mss_cache, 1);
+    return at_most(at_least(packets, 2), MOST_PACKETS);
 }
 
 static void obey(struct tcp_sock *tp, struct decision *decision) {
-    u64 packets = at_most(decision->window, limits.window) / at_least(tp->mss_cache, 1);
-    tp->snd_cwnd = at_most(at_least(packets, 2), at_least(tp->snd_cwnd_clamp, 2));
+    tp->snd_cwnd = at_most(packets_in(tp, decision->window), at_least(tp->snd_cwnd_clamp, 2));
     set_pacing(tp, decision->rate);
 }
 
@@ -203,6 +210,7 @@ static void be_reno(struct tcp_sock *tp, u32 state, u32 ack, u32 acked) {
     } else if (acked) {
         tcp_reno_cong_avoid((struct sock *)tp, ack, acked);
     }
+    tp->snd_cwnd = at_most(tp->snd_cwnd, packets_in(tp, ~0ULL));
     set_pacing(tp, 0);
 }
 
@@ -228,7 +236,11 @@ SEC("struct_ops/on_ack") void on_ack(u64 *context) {
 }
 
 SEC("struct_ops/on_loss") u32 on_loss(u64 *context) {
-    return tcp_reno_ssthresh((struct sock *)context[0]);
+    struct tcp_sock *tp = (struct tcp_sock *)context[0];
+    u32 half = tcp_reno_ssthresh((struct sock *)tp);
+    // A flow that got no storage does not know its state, so its window falls here.
+    if (!storage_get(&flows, tp, 0, 0)) tp->snd_cwnd = half;
+    return half;
 }
 
 // The window after a loss that was none.

@@ -14,7 +14,7 @@
 //! No flow stalls. The kernel controls a flow as Reno does until the first decision, after a time-out until
 //! a decision that has seen it, and whenever a measurement stays unanswered for [`PATIENCE`]: if this process is stopped or
 //! killed, for instance. The registration ends with this process, and flows that it leaves behind go on as Reno until they close.
-//! A window is at least two packets, and a rate at least four packets per second; [`Limits`](bertha_ccp::Limits) bound both from above,
+//! A window is at least two packets and at most 2^20, and a rate is at least four packets per second, whatever the limits are; [`Limits`](bertha_ccp::Limits) bound both from above,
 //! in the kernel. At most 65,536 flows are controlled at a time; the kernel controls the others as Reno does.
 //!
 //! # Requirements

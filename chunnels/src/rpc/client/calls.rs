@@ -320,12 +320,17 @@ impl Calls {
         Some(Message { call: id, content: Content::Part { index }, has_metadata: false, body: Some(body) })
     }
 
-    /// Ends the requests. Returns the message that tells the server, unless no more are to be sent.
-    pub(super) fn end_requests(&mut self, id: CallId) -> Option<Message> {
-        let requests = self.requests(id)?;
-        requests.are_over = true;
-        let parts = requests.allowance.sent();
+    /// Returns the message that tells the server the end of the requests, unless no more are to be sent.
+    pub(super) fn end_of_requests(&mut self, id: CallId) -> Option<Message> {
+        let parts = self.requests(id)?.allowance.sent();
         Some(Message::signal(id, Content::End { parts }))
+    }
+
+    /// Records that the end of the requests was sent.
+    pub(super) fn finish_requests(&mut self, id: CallId) {
+        if let Some(requests) = self.requests(id) {
+            requests.are_over = true;
+        }
     }
 
     /// Fails a call whose requests can't go on, unless no more are to be sent, and cancels it at the server.
@@ -366,11 +371,9 @@ impl Calls {
         }
     }
 
-    /// Fails a call.
-    pub(super) fn fail(&mut self, id: CallId, failure: Failure, woken: &mut Vec<Waker>) {
-        if let Some(slot) = self.live(id) {
-            slot.fail(failure, woken);
-        }
+    /// Fails a call, and returns true unless it has an outcome already.
+    pub(super) fn fail(&mut self, id: CallId, failure: Failure, woken: &mut Vec<Waker>) -> bool {
+        self.live(id).is_some_and(|slot| slot.fail(failure, woken))
     }
 
     /// Takes a message of the server in. The task that waits for it is added to `woken`.
@@ -389,7 +392,8 @@ impl Calls {
             Ok(trailers) => trailers,
             Err(failure) => {
                 self.unexpected += 1;
-                return self.fail(call, failure.after_running(), woken);
+                self.fail(call, failure.after_running(), woken);
+                return;
             }
         };
         let Message { content, body, .. } = message;
@@ -451,8 +455,9 @@ impl Calls {
             Taken::Late => self.unexpected += 1,
             Taken::Wrong => {
                 self.unexpected += 1;
-                self.fail(call, malformed(), woken);
-                self.outgoing.push(Message::signal(call, Content::Cancel));
+                if self.fail(call, malformed(), woken) {
+                    self.outgoing.push(Message::signal(call, Content::Cancel));
+                }
             }
         }
     }
@@ -520,19 +525,22 @@ impl Calls {
 }
 
 impl Slot {
-    /// Answers with a failure, unless there is an answer already. The tasks that wait are added to `woken`.
-    fn fail(&mut self, failure: Failure, woken: &mut Vec<Waker>) {
+    /// Answers with a failure, unless there is an answer already, and returns true if it does. The tasks that wait are added
+    /// to `woken`.
+    fn fail(&mut self, failure: Failure, woken: &mut Vec<Waker>) -> bool {
         match &mut self.state {
             CallState::Waiting(waker) => {
                 woken.extend(waker.take());
                 self.state = CallState::Answered(Err(failure));
+                true
             }
-            CallState::Streaming(stream) => {
-                stream.failure.get_or_insert(failure);
+            CallState::Streaming(stream) if stream.failure.is_none() => {
+                stream.failure = Some(failure);
                 woken.extend(stream.waker.take());
                 woken.extend(stream.end_requests());
+                true
             }
-            CallState::Free | CallState::Answered(_) => {}
+            CallState::Streaming(_) | CallState::Free | CallState::Answered(_) => false,
         }
     }
 }

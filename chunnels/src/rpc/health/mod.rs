@@ -42,7 +42,8 @@ impl Health {
     }
 
     /// Tells [`NotServing`](ServingStatus::NotServing) for each known name once `shutdown` has begun, and ends the watches
-    /// of clients then, so that they hold up no server.
+    /// of clients then, so that they hold up no server. Each connection with these statuses has to be served until the same
+    /// handle: a watch over another one holds up [`Shutdown::ended`].
     #[must_use]
     pub fn until(self, shutdown: &Shutdown) -> Self {
         Self::with(self.statuses.until(shutdown))
@@ -72,6 +73,10 @@ impl Service for Health {
 
     fn encode(&self, response: &HealthResponse, into: &mut [u8]) -> Result<Option<usize>, Failure> {
         self.server.encode(response, into)
+    }
+
+    fn limit(&self) -> usize {
+        self.server.limit()
     }
 
     fn methods(&self) -> &[Method] {

@@ -11,7 +11,7 @@ pub trait Health {
     async fn check(&self, service: String) -> ServingStatus;
 
     /// Returns the status of a service at once, and again at each change. The stream ends when the server shuts down,
-    /// after [`NotServing`](ServingStatus::NotServing). A status that is replaced before the client takes it is left out.
+    /// for a known service after [`NotServing`](ServingStatus::NotServing). A status that is replaced before the client takes it is left out.
     fn watch(&self, service: String) -> impl Stream<Item = ServingStatus>;
 }
 

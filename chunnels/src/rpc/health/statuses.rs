@@ -61,7 +61,7 @@ impl Health for Statuses {
                 loop {
                     changes.mark_unchanged();
                     let has_ended = statuses.has_ended();
-                    let status = if has_ended { ServingStatus::NotServing } else { statuses.of(&service) };
+                    let status = statuses.of(&service);
                     if told != Some(status) {
                         return Some((status, (changes, shutdown, Some(status))));
                     }

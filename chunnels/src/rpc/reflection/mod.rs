@@ -49,6 +49,10 @@ impl Service for Reflection {
         self.server.encode(response, into)
     }
 
+    fn limit(&self) -> usize {
+        self.server.limit()
+    }
+
     fn methods(&self) -> &[Method] {
         self.server.methods()
     }

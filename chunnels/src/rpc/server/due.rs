@@ -2,17 +2,18 @@
 
 use crate::rpc::message::{CallId, Content};
 use parking_lot::Mutex;
+use std::collections::BTreeMap;
 use std::task::{Context, Poll, Waker};
 
 /// Grants and ends of streams of requests that were not sent to the client.
 ///
-/// Bounded by the streams: a handler that has taken two grants of a stream gets no further request before they are sent.
+/// One for each stream: a later grant has all that an earlier one has, and none follows the end.
 #[derive(Debug, Default)]
 pub(super) struct Due(Mutex<DueState>);
 
 #[derive(Debug, Default)]
 struct DueState {
-    signals: Vec<(CallId, Content)>,
+    signals: BTreeMap<CallId, Content>,
     /// The task that sends, while it waits.
     task: Option<Waker>,
 }
@@ -21,7 +22,7 @@ impl Due {
     pub(super) fn add(&self, call: CallId, content: Content) {
         let task = {
             let mut state = self.0.lock();
-            state.signals.push((call, content));
+            state.signals.insert(call, content);
             state.task.take()
         };
         task.into_iter().for_each(Waker::wake);
@@ -37,7 +38,12 @@ impl Due {
         Poll::Pending
     }
 
-    pub(super) fn take(&self) -> Vec<(CallId, Content)> {
+    pub(super) fn take(&self) -> BTreeMap<CallId, Content> {
         std::mem::take(&mut self.0.lock().signals)
+    }
+
+    /// Drops what the client of a call that is over would learn.
+    pub(super) fn forget(&self, call: CallId) {
+        self.0.lock().signals.remove(&call);
     }
 }

@@ -38,6 +38,8 @@ struct Slot<'a, F, R> {
     answering: Pin<Box<Option<F>>>,
     streaming: Option<Streaming<'a, R>>,
     waker: Waker,
+    /// True while the slot stands among those that wait for their turn.
+    is_queued: bool,
 }
 
 struct Streaming<'a, R> {
@@ -102,7 +104,8 @@ where
             let waker = SlotWaker::waker(self.slots.len(), self.woken.clone());
             let answering = Box::pin(None);
             let streaming = None;
-            self.slots.push(Slot { call: None, method, deadline: None, answering, streaming, waker });
+            let (call, deadline, is_queued) = Default::default();
+            self.slots.push(Slot { call, method, deadline, answering, streaming, waker, is_queued });
             self.slots.len() - 1
         });
         let slot = &mut self.slots[number];
@@ -112,6 +115,33 @@ where
         slot.answering.set(Some(answering));
         self.calls.begun();
         number
+    }
+
+    /// Adds the slot of a call to those that wait for their turn, where cancellations and its deadline find the call.
+    pub(super) fn queue(&mut self, number: usize, ready: &mut VecDeque<usize>) {
+        self.queue_again(number, ready);
+        if let Some(call) = self.slots.get(number).and_then(|slot| slot.call) {
+            self.wait(number, call);
+        }
+    }
+
+    /// Adds the slot of a call that has waited before. A slot stands there once, also if its call has been cancelled and
+    /// another one has the slot.
+    pub(super) fn queue_again(&mut self, number: usize, ready: &mut VecDeque<usize>) {
+        if let Some(slot) = self.slots.get_mut(number)
+            && !std::mem::replace(&mut slot.is_queued, true)
+        {
+            ready.push_back(number);
+        }
+    }
+
+    /// Takes the next slot of those that wait for their turn.
+    pub(super) fn next(&mut self, ready: &mut VecDeque<usize>) -> Option<usize> {
+        let number = ready.pop_front()?;
+        if let Some(slot) = self.slots.get_mut(number) {
+            slot.is_queued = false;
+        }
+        Some(number)
     }
 
     /// Polls the future of a slot once. Ready with `None` if it is over, or has to wait for the client. A future that panics fails its call.
@@ -214,10 +244,11 @@ where
         expired
     }
 
-    /// Drops all futures, and returns their calls.
+    /// Drops all futures, and returns their calls. No slot waits for its turn any longer.
     pub(super) fn end_all(&mut self) -> Vec<CallId> {
         let under_way: Vec<_> = self.slots.iter().filter_map(|slot| slot.call).collect();
         (0..self.slots.len()).for_each(|number| self.free(number));
+        self.slots.iter_mut().for_each(|slot| slot.is_queued = false);
         self.earliest = None;
         under_way
     }

@@ -107,6 +107,7 @@ impl<'a> OpenCalls<'a> {
         };
         if let Some(requests) = requests {
             requests.end(Failure::new("the call of these requests is over"));
+            self.due.forget(call);
         }
         context.map(|context| context.take_trailers()).unwrap_or_default()
     }

@@ -167,7 +167,7 @@ impl<'a, C: Connection<Data = Message>, S: Service> Outbox<'a, C, S> {
     #[inline]
     fn encode(&self, method: u32, trailers: &Metadata, response: &S::Response) -> Result<Buf, Failure> {
         self.encoder
-            .encode_behind(trailers, self.connection, self.service.limit(), |into| {
+            .encode_behind(trailers, self.connection, self.service.limit_of(response), |into| {
                 caught(method, || self.service.encode(response, into)).flatten()
             })
             .map_err(Failure::after_running)

@@ -19,7 +19,8 @@ use std::task::{Context, Poll, Waker, ready};
 /// `#[bertha::service]`, or by [`Request::requests`](super::Request::requests).
 ///
 /// It ends with `None` where the client has ended it, and with a failure if a request does not decode, if the client breaks
-/// the protocol, or once the call is over: cancelled, or past its deadline, for a handler that has moved it to another task.
+/// the protocol, or once the call is over, for a handler that has moved it to another task: answered, cancelled, past its
+/// deadline, or with its connection. Requests that have arrived and were not taken are dropped then.
 ///
 /// At most 64 requests wait here; the client makes no more before they were taken. If it is dropped before its end, the
 /// client drops its stream, and the call goes on.
@@ -174,7 +175,7 @@ impl ArrivedRequests {
         true
     }
 
-    /// Fails the stream, unless its end was taken, since its call is over.
+    /// Fails the stream, since its call is over, unless the handler has taken its end.
     pub(super) fn end(&self, failure: Failure) {
         fail(self.state.lock(), failure);
     }

@@ -63,7 +63,7 @@ where
 
 impl<C, S> Serve<C, S> {
     /// Sets how many calls may be under way, 1,024 otherwise. A call beyond is refused, with this number: the client keeps to it from then
-    /// on, and makes the call again once it has room. Only a refused call with a stream of responses fails, with
+    /// on, and makes the call again once it has room. Only a refused call with a stream of requests or of responses fails, with
     /// [`Overloaded`](crate::rpc::FailureKind::Overloaded).
     pub fn concurrency(self, concurrency: usize) -> Self {
         Self { concurrency, ..self }
@@ -232,14 +232,14 @@ where
             for message in arrived.drain(..) {
                 let Some(slot) = self.take_in(message) else { continue };
                 if self.outbox.is_full() {
-                    self.ready.push_back(slot);
+                    self.handlers.queue(slot, &mut self.ready);
                 } else {
                     self.poll(slot);
                 }
             }
             self.handlers.take_woken(&mut self.ready);
             while !self.outbox.is_full()
-                && let Some(slot) = self.ready.pop_front()
+                && let Some(slot) = self.handlers.next(&mut self.ready)
             {
                 self.poll(slot);
             }
@@ -347,8 +347,9 @@ where
     /// Handles messages whose futures wait for their turn.
     fn keep(&mut self, arrived: &mut Vec<Message>) {
         for message in arrived.drain(..) {
-            let slot = self.take_in(message);
-            self.ready.extend(slot);
+            if let Some(slot) = self.take_in(message) {
+                self.handlers.queue(slot, &mut self.ready);
+            }
         }
     }
 
@@ -435,7 +436,7 @@ where
         if let Poll::Ready(Some(Made { call, method, progress })) = self.handlers.poll(slot) {
             let is_part = matches!(progress, Progress::Part { .. });
             match self.outbox.add(call, method, progress) {
-                true if is_part => self.ready.push_back(slot),
+                true if is_part => self.handlers.queue_again(slot, &mut self.ready),
                 // The client expects no further parts, and cancels nothing.
                 false if is_part => self.handlers.end(slot),
                 _ => {}

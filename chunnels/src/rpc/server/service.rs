@@ -170,6 +170,11 @@ pub trait Service: Send + Sync + 'static {
         usize::MAX
     }
 
+    /// Returns the most bytes that the client decodes of this response, where [responses differ](Self::or) in it.
+    fn limit_of(&self, _response: &Self::Response) -> usize {
+        self.limit()
+    }
+
     /// Returns the methods, by which [`or`](Self::or) finds the service of a call, and which
     /// [`Reflection`](crate::rpc::Reflection) tells. The default returns none.
     fn methods(&self) -> &[Method] {
@@ -178,7 +183,7 @@ pub trait Service: Send + Sync + 'static {
 
     /// Returns a service that has the methods of both, for several services on one connection. A call of a method that
     /// this service [lists](Self::methods) is answered by this service, any other call by `other`: so a service that lists
-    /// no methods stands last, and of two methods with one name the first answers.
+    /// no methods stands last, and of two methods with one [number](Method::id) the first answers. Both are warned of.
     ///
     /// ```
     /// # use bertha_chunnels::rpc::{Message, Service, serve};
@@ -212,6 +217,10 @@ impl<S: Service> Service for Arc<S> {
 
     fn limit(&self) -> usize {
         (**self).limit()
+    }
+
+    fn limit_of(&self, response: &Self::Response) -> usize {
+        (**self).limit_of(response)
     }
 
     fn methods(&self) -> &[Method] {

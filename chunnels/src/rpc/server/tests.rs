@@ -226,6 +226,15 @@ fn deadlines_and_cancellations_are_heard_while_the_client_does_not_read() {
         assert_eq!(running(), 31);
         pause(200 * MS).await;
         assert_eq!(running(), 30);
+        // Neither a call that is cancelled nor one whose deadline passes before its turn runs later.
+        client.send_batch([call(70, NEVER, 0, 0), call(71, NEVER, 0, 50)].into_iter()).await.unwrap();
+        client
+            .send_batch(
+                [signal(70, Content::Cancel), call(72, NEVER, 0, 0), call(72, NEVER, 0, 0)].into_iter(),
+            )
+            .await
+            .unwrap();
+        pause(100 * MS).await;
         // A call begins, and the client gets all that waits once it reads.
         client.send(call(60, LENGTH, 5, 0)).await.unwrap();
         loop {
@@ -235,6 +244,7 @@ fn deadlines_and_cancellations_are_heard_while_the_client_does_not_read() {
                 break;
             }
         }
+        assert_eq!(running(), 31, "the streams, and one call of two with the same number");
     });
 }
 

@@ -9,7 +9,7 @@ use crate::harness::{Effort, percentile};
 use crate::report::{Budget, Report};
 use bertha_bundle::Scheduling;
 use bertha_datapath_sim::{Network, Path};
-use bertha_ycsb::plot::{Panel, Series, Spread, over_time, spreads};
+use bertha_plot::{Panel, Series, Spread, over_time, spreads};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 

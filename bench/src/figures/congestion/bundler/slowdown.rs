@@ -9,7 +9,7 @@ use crate::harness::{Effort, percentile};
 use crate::report::{Budget, Report};
 use bertha_bundle::Scheduling;
 use bertha_datapath_sim::Path;
-use bertha_ycsb::plot::{Spread, ratio_spreads};
+use bertha_plot::{Spread, ratio_spreads};
 use std::time::Duration;
 
 /// Time between two requests through the unloaded path: more than the largest takes.

@@ -16,7 +16,7 @@ use bertha_chunnels::congestion::{Ack, Algorithm, CongestionControl, Flow};
 use bertha_chunnels::{Quic, Reliable, TlsIdentity, Trust};
 use bertha_core::{Addr, Buf, Connection, Datapath, Listener, Runtime, Supports, Wrap};
 use bertha_datapath_sim::{Emulator, Link, Network, SimConnection};
-use bertha_ycsb::plot::{Panel, Series, over_time};
+use bertha_plot::{Panel, Series, over_time};
 use portus::ipc::BackendBuilder;
 use portus::{CCPHandle, CongAlg, RunBuilder};
 use std::sync::Arc;

@@ -75,6 +75,18 @@ fn no_agent_leaves_the_limits() {
 }
 
 #[test]
+fn the_limit_of_the_rate_holds_without_a_rate_of_the_agent() {
+    let (folder, ccp) = place(IMPATIENT);
+    let limits = Limits { window: 500_000, rate: 50_000_000 };
+    let Some(registered) = Registered::new(ccp, limits) else { return };
+    let _agent = Agent::start(&folder, &[("Cwnd", u32::MAX)]);
+    let transfer = Transfer::begin(&registered.name, HOST);
+    until("the limit of the rate", || transfer.told("pacing_rate ") == 400_000_000);
+    transfer.continues(1 << 20);
+    transfer.end();
+}
+
+#[test]
 fn an_agent_controls_64_flows() {
     // Agents of many flows on a busy machine are slow.
     let (folder, ccp) = place(Duration::from_secs(10));

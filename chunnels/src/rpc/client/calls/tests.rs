@@ -257,7 +257,8 @@ proptest! {
                 }
                 Step::EndRequests(call) => {
                     let Some(call) = seen.get_mut(call) else { continue };
-                    if let Some(end) = calls.end_requests(call.id) {
+                    if let Some(end) = calls.end_of_requests(call.id) {
+                        calls.finish_requests(call.id);
                         prop_assert_eq!(end.content, Content::End { parts: call.requests });
                         prop_assert!(!call.is_over && !call.requests_are_over, "a second end");
                         call.requests_are_over = true;

@@ -40,17 +40,18 @@ pub(super) async fn send_requests<C, I>(
     loop {
         let flush = poll_fn(|cx| poll_burst(&shared, call, requests.as_mut(), &mut burst, cx)).await;
         if let Flush::End = flush {
-            burst.extend(shared.end_requests(call));
+            burst.extend(shared.end_of_requests(call));
         }
         if !burst.is_empty()
             && let Err(error) = shared.connection.send_batch(burst.drain(..)).await
         {
-            // The task that receives finds a connection that has ended.
+            // The task that receives finds a connection that has ended; any other error fails this call alone.
             return shared.break_off(call, Failure::of_connection(&error, true));
         }
         match flush {
             Flush::Pause => {}
-            Flush::End | Flush::Over => return,
+            Flush::End => return shared.finish_requests(call),
+            Flush::Over => return,
             Flush::Failed(failure) => return shared.break_off(call, failure),
         }
     }
@@ -98,8 +99,12 @@ impl<C: Connection<Data = Message>> MultiplexerShared<C> {
         Ok(self.state.lock().calls.request(call, body.map_err(Failure::after_running)?))
     }
 
-    fn end_requests(&self, call: CallId) -> Option<Message> {
-        self.state.lock().calls.end_requests(call)
+    fn end_of_requests(&self, call: CallId) -> Option<Message> {
+        self.state.lock().calls.end_of_requests(call)
+    }
+
+    fn finish_requests(&self, call: CallId) {
+        self.state.lock().calls.finish_requests(call);
     }
 
     /// Fails a call whose requests can't go on, unless no more are to be sent.

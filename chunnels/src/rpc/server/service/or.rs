@@ -15,6 +15,9 @@ pub struct Or<A, B> {
 impl<A: Service, B: Service> Or<A, B> {
     pub(super) fn new(first: A, second: B) -> Self {
         let mut methods = first.methods().to_vec();
+        if methods.is_empty() {
+            tracing::warn!("a service that lists no methods stands before another, and answers no call");
+        }
         for method in second.methods() {
             match methods.iter().find(|earlier| earlier.id() == method.id()) {
                 None => methods.push(*method),
@@ -54,6 +57,13 @@ impl<A: Service, B: Service> Service for Or<A, B> {
 
     fn limit(&self) -> usize {
         self.first.limit().max(self.second.limit())
+    }
+
+    fn limit_of(&self, response: &Self::Response) -> usize {
+        match response {
+            OneOf::First(response) => self.first.limit_of(response),
+            OneOf::Second(response) => self.second.limit_of(response),
+        }
     }
 
     fn methods(&self) -> &[Method] {

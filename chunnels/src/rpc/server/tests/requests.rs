@@ -133,9 +133,8 @@ fn a_server_grants_as_its_handler_takes() {
         runtime.sleep_until(runtime.now() + MS).await;
         assert!(scene.client.recv().now_or_never().is_none(), "too early");
         takes(&mut requests, WINDOW / 2 - 1..WINDOW).await;
-        for parts in [WINDOW + WINDOW / 2, 2 * WINDOW] {
-            assert_eq!(scene.next().await.0, Content::Credit { parts });
-        }
+        // One message for two grants, which came before it was sent.
+        assert_eq!(scene.next().await.0, Content::Credit { parts: 2 * WINDOW });
         scene.send([part(1, WINDOW, &[200]), signal(1, Content::End { parts: WINDOW + 1 })]).await;
         assert_eq!(requests.next().await.unwrap().unwrap(), 200);
         assert!(requests.next().await.is_none() && requests.next().await.is_none());

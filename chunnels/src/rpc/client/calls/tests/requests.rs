@@ -48,8 +48,9 @@ fn requests_are_sent_as_the_server_takes_them_and_one_response_ends_the_call() {
         assert_eq!((request.call, request.content), (id, Content::Part { index }));
     }
     assert_eq!(room(&mut calls, id), None);
-    assert_eq!(calls.end_requests(id).map(|end| end.content), Some(Content::End { parts: 2 }));
-    assert_eq!((room(&mut calls, id), calls.end_requests(id).is_none()), (Some(false), true));
+    assert_eq!(calls.end_of_requests(id).map(|end| end.content), Some(Content::End { parts: 2 }));
+    calls.finish_requests(id);
+    assert_eq!((room(&mut calls, id), calls.end_of_requests(id).is_none()), (Some(false), true));
     calls.on_message(response(id, 9), &mut Vec::new());
     assert_eq!([next(&mut calls, id), next(&mut calls, id)], [Some(9), None]);
     assert_eq!((calls.in_flight(), calls.unexpected(), sent(&mut calls)), (0, 0, Vec::new()));
@@ -130,7 +131,8 @@ fn requests_that_cannot_go_on_fail_their_call_once_and_the_server_learns_it() {
     calls.cancel(id);
     assert!(sent(&mut calls).is_empty());
     let id = calls.begin(Streams::Requests, None).unwrap();
-    calls.end_requests(id).unwrap();
+    calls.end_of_requests(id).unwrap();
+    calls.finish_requests(id);
     calls.break_off(id, failure(), &mut Vec::new());
     calls.on_message(response(id, 3), &mut Vec::new());
     assert_eq!((next(&mut calls, id), sent(&mut calls)), (Some(3), Vec::new()), "its end was sent");

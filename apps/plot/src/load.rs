@@ -86,7 +86,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::overlap::overlapping;
+    use crate::overlap::overlapping;
 
     fn line(label: &str) -> Line {
         let points = [1e4, 2e4, 3e4].map(|load| Point { load, p50: load / 100.0, p95: load / 30.0 });

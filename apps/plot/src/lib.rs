@@ -1,5 +1,8 @@
 //! Figures as SVG: latency against offered load, times as box plots, and values over time or load.
 
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "tests panic to fail"))]
+
 mod legend;
 mod load;
 mod over_time;

@@ -88,7 +88,7 @@ pub fn over(axis: &str, title: &str, panels: &[Panel<'_>]) -> Result<String, Plo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::overlap::overlapping;
+    use crate::overlap::overlapping;
 
     #[test]
     fn each_series_has_a_line_and_the_first_panel_a_legend() {

@@ -171,7 +171,7 @@ fn digits(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::overlap::overlapping;
+    use crate::overlap::overlapping;
 
     #[test]
     fn a_spread_is_its_percentiles() {

@@ -1,41 +1,41 @@
-//! The pace of a service behind an emulator that has none.
+//! A service behind an emulator, whose calls take longer than the emulator's.
 
 use bertha_core::Error;
 use bertha_queues::{Abilities, Incoming, Outgoing, Publisher, Service, Subscription, Unsent};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// The time of one call to a FIFO queue of SQS, by the quota that AWS publishes: 300 calls of a kind per second, since a
-/// partition handles them one after another. AWS publishes no latency of its own.
+/// The time that the model adds to each call of a FIFO queue of SQS: a part of 300 of a second, after AWS's quota of 300 calls of a kind
+/// per second. It is no measurement: AWS publishes no latency, and a quota does not say how long a call takes.
 pub(super) const FIFO_CALL: Duration = Duration::from_micros(3_333);
 
 /// A service, or an end of it, in which each call that publishes or receives takes an additional time.
 #[derive(Debug, Clone)]
-pub(super) struct Quota<T> {
+pub(super) struct Slowed<T> {
     inner: T,
     call: Duration,
 }
 
-impl<T> Quota<T> {
+impl<T> Slowed<T> {
     pub(super) fn new(inner: T, call: Duration) -> Self {
         Self { inner, call }
     }
 }
 
-impl<S: Service> Service for Quota<S> {
-    type Publisher = Quota<S::Publisher>;
-    type Subscription = Quota<S::Subscription>;
+impl<S: Service> Service for Slowed<S> {
+    type Publisher = Slowed<S::Publisher>;
+    type Subscription = Slowed<S::Subscription>;
 
     fn abilities(&self, topic: &str) -> Abilities {
         self.inner.abilities(topic)
     }
 
     async fn publisher(&self, topic: &str) -> Result<Self::Publisher, Error> {
-        Ok(Quota::new(self.inner.publisher(topic).await?, self.call))
+        Ok(Slowed::new(self.inner.publisher(topic).await?, self.call))
     }
 
     async fn subscription(&self, topic: &str, name: &str) -> Result<Self::Subscription, Error> {
-        Ok(Quota::new(self.inner.subscription(topic, name).await?, self.call))
+        Ok(Slowed::new(self.inner.subscription(topic, name).await?, self.call))
     }
 
     async fn create(&self, topic: &str) -> Result<(), Error> {
@@ -47,7 +47,7 @@ impl<S: Service> Service for Quota<S> {
     }
 }
 
-impl<P: Publisher> Publisher for Quota<P> {
+impl<P: Publisher> Publisher for Slowed<P> {
     async fn publish(&self, burst: &[Outgoing<'_>]) -> Result<Vec<Unsent>, Error> {
         sleep(self.call).await;
         self.inner.publish(burst).await
@@ -58,7 +58,7 @@ impl<P: Publisher> Publisher for Quota<P> {
     }
 }
 
-impl<S: Subscription> Subscription for Quota<S> {
+impl<S: Subscription> Subscription for Slowed<S> {
     type Receipt = S::Receipt;
 
     /// Waits before the call and not behind it, since a caller that goes away would lose what had come.
