@@ -1,6 +1,5 @@
 //! A Chunnel that states that it encrypts. The tests need only the statement.
 
-use bertha_core::guarantee::Encrypted;
 use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 
 /// Passes everything on.

@@ -44,7 +44,13 @@ async fn a_stranger_reaches_no_shard() {
     assert_eq!(counts.served.load(Relaxed), served);
     relay.send_to_server(&data).await;
     assert!(ask(&client, request(1, b"..after".to_vec())).await.shard.is_some(), "the client is served");
-    assert!(counts.served.load(Relaxed) > served + 1, "the same bytes from the client's address");
+    // The same bytes from the client's address. Their shard may be another, and slower.
+    let both = async {
+        while counts.served.load(Relaxed) < served + 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(LONG, both).await.expect("the same bytes from the client's address are served");
 }
 
 #[tokio::test]
