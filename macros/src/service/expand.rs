@@ -71,7 +71,7 @@ fn request(method: &Method) -> Type {
 fn client(service: &Service, rpc: &Path) -> TokenStream {
     let Service { visibility, name, methods, .. } = service;
     let client = format_ident!("{name}Client");
-    let about = format!(" Calls the methods of [`{name}`] at another process.");
+    let about = format!(" Calls the methods of `{name}` at another process.");
     let calls = methods.iter().map(|method| calls(service, method, rpc));
     quote! {
         #[doc = #about]
@@ -184,7 +184,7 @@ fn server(service: &Service, rpc: &Path) -> TokenStream {
     let Service { visibility, name, methods, .. } = service;
     let server = format_ident!("{name}Server");
     let response = format_ident!("{name}Response");
-    let about = format!(" Answers calls by an implementation of [`{name}`], for `rpc::serve`.");
+    let about = format!(" Answers calls by an implementation of `{name}`, for `rpc::serve`.");
     let variants: Vec<_> = methods.iter().map(variant).collect();
     let types: Vec<_> = methods.iter().map(|method| method.response.ty()).collect();
     let requests: Vec<_> = methods.iter().map(request).collect();
