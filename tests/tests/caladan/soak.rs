@@ -6,7 +6,7 @@ use crate::running::{config, run};
 use bertha_chunnels::{Reliable, Serialize};
 use bertha_core::{Addr, Connection, Datapath, Runtime, make_stack};
 use bertha_datapath_caladan::{Caladan, CaladanRuntime, Tcp, spawn, usage};
-use bertha_negotiation::{Negotiate, Runs};
+use bertha_negotiation::{Negotiate, Runs, Settings};
 use futures_util::future::join_all;
 use std::time::{Duration, Instant};
 
@@ -49,7 +49,7 @@ where
         }
     });
     let asking = (0..CONNECTIONS).map(async |_| {
-        let connection = stack().connect(datapath(), to.clone()).await.unwrap();
+        let connection = stack().connect(datapath(), to.clone()).settings(patient()).await.unwrap();
         let count = messages / CONNECTIONS;
         for first in (0..count).step_by(WINDOW as usize) {
             let window = first..count.min(first + WINDOW);
@@ -65,6 +65,13 @@ where
         connection.close().await.unwrap();
     });
     join_all(asking).await;
+}
+
+/// Returns settings for a machine whose scheduler may keep a process from running for seconds.
+fn patient() -> Settings {
+    let mut settings = Settings::default();
+    settings.handshake_timeout = Duration::from_secs(60);
+    settings
 }
 
 /// Returns the memory of this process, in bytes.
