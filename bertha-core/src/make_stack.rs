@@ -41,7 +41,7 @@ macro_rules! make_stack {
 /// Makes a Chunnel stack as [`make_stack!`](crate::make_stack) does, but leaves it as it is written in a crate
 /// that names optimisation passes by [`passes!`](crate::passes).
 ///
-/// As a part of another stack of [`make_stack!`](crate::make_stack) or [`optimize!`](crate::optimize), it is
+/// The stack, as a part of another one of [`make_stack!`](crate::make_stack) or [`optimize!`](crate::optimize), is
 /// rewritten with that stack.
 #[macro_export]
 macro_rules! plain_stack {

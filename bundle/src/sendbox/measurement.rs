@@ -1,4 +1,4 @@
-//! What a sendbox tells: measurements and counts.
+//! The measurements and counts of a sendbox.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a learner sees.
+//! The measurements that a learner sees.
 
 use crate::path::{RATE, ROUND_TRIP};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What is decided for a flow.
+//! The decision for a flow.
 
 use crate::fields::Fields;
 use bertha_chunnels::congestion::NewFlow;

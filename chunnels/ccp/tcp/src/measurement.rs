@@ -1,4 +1,4 @@
-//! What a flow measured.
+//! The measurement of a flow.
 
 use crate::fields::Fields;
 use bertha_chunnels::congestion::{Ack, Flow};
@@ -9,7 +9,7 @@ const WAS_TIMEOUT: u32 = 1;
 const IS_APP_LIMITED: u32 = 2;
 const HAS_ENDED: u32 = 4;
 
-/// What a flow measured since its measurement before: `struct measurement` in bpf/exchange.h.
+/// The events of a flow since its measurement before: `struct measurement` in bpf/exchange.h.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Measurement {
     pub(crate) flow: u64,

@@ -112,7 +112,7 @@ impl Taken {
 /// The streams of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Streams {
-    /// One request and one response.
+    /// The call has one request and one response.
     Neither,
     Responses,
     Requests,

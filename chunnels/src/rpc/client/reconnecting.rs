@@ -366,6 +366,7 @@ mod tests {
             assert_eq!((client.caller().connections(), peers.lock().len()), (2, 1));
         });
     }
+
     /// A call without such a stream is made again, since the method is idempotent.
     #[test]
     fn a_call_with_requests_is_made_once() {

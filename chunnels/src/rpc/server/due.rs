@@ -1,4 +1,4 @@
-//! What clients are to learn about their streams of requests.
+//! The signals to clients about their streams of requests.
 
 use crate::rpc::message::{CallId, Content};
 use parking_lot::Mutex;
@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 /// Grants and ends of streams of requests that were not sent to the client.
 ///
-/// One for each stream: a later grant has all that an earlier one has, and none follows the end.
+/// The number of signals is at most one for each stream: a later grant has all that an earlier one has, and none follows the end.
 #[derive(Debug, Default)]
 pub(super) struct Due(Mutex<DueState>);
 
