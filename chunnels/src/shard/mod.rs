@@ -50,6 +50,7 @@ mod server;
 #[cfg(test)]
 mod service;
 mod sharding;
+mod sorter;
 #[cfg(test)]
 mod tests;
 

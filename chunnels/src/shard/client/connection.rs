@@ -1,8 +1,8 @@
 //! The connection of a client that routes.
 
 use super::race::first;
-use crate::shard::parts::Parts;
-use crate::shard::{BURST, Keyed, ShardMap, failure};
+use crate::shard::sorter::Sorter;
+use crate::shard::{Keyed, ShardMap, failure};
 use bertha_core::{Connection, Error, debug_fields, forward};
 use futures_util::future::join_all;
 use parking_lot::Mutex;
@@ -21,24 +21,20 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 pub struct ClientShardConnection<Inner: Connection> {
     main: Inner,
     shards: Vec<Inner>,
-    map: ShardMap,
     /// The shard that the next `recv` polls first.
     turn: AtomicUsize,
-    /// The queues in which `send_batch` sorts. It takes them out and puts them back, so that bursts allocate
-    /// nothing and no lock is held across an await; if two calls run at once, the second call allocates its
-    /// own queues.
-    parts: Mutex<Option<Parts<Inner::Data>>>,
+    sorter: Sorter<Inner::Data>,
 }
 
 impl<Inner: Connection<Data: Keyed>> ClientShardConnection<Inner> {
     /// Makes the connection. `shards` are connections to the shards of `map`, in order.
     pub(super) fn new(main: Inner, shards: Vec<Inner>, map: ShardMap) -> Self {
-        Self { main, shards, map, turn: AtomicUsize::new(0), parts: Mutex::new(None) }
+        Self { main, shards, turn: AtomicUsize::new(0), sorter: Sorter::new(map) }
     }
 
     #[cold]
     fn failed(&self, shard: usize, error: Error) -> Error {
-        failure::of_shard("ClientShard", shard, &self.map.shards()[shard], error)
+        failure::of_shard("ClientShard", shard, &self.sorter.map().shards()[shard], error)
     }
 
     async fn first<F: Future<Output = Result<R, Error>>, R>(&self, make: impl Fn(usize) -> F) -> F::Output {
@@ -46,14 +42,6 @@ impl<Inner: Connection<Data: Keyed>> ClientShardConnection<Inner> {
         // Concurrent calls may store the same value; shards still take turns.
         self.turn.store((shard + 1) % self.shards.len(), Relaxed);
         result.map_err(|error| self.failed(shard, error))
-    }
-
-    async fn send_parts(&self, parts: &mut Parts<Inner::Data>) -> Result<(), Error> {
-        while let Some((shard, messages)) = parts.next_part() {
-            let sent = self.shards[shard].send_batch(messages).await;
-            sent.map_err(|error| self.failed(shard, error))?;
-        }
-        Ok(())
     }
 }
 
@@ -65,7 +53,7 @@ impl<Inner: Connection<Data: Keyed>> Connection for ClientShardConnection<Inner>
     forward!(self.main => base, mtu);
 
     async fn send(&self, message: Inner::Data) -> Result<(), Error> {
-        let shard = self.map.shard_of(message.key());
+        let shard = self.sorter.map().shard_of(message.key());
         self.shards[shard].send(message).await.map_err(|error| self.failed(shard, error))
     }
 
@@ -73,24 +61,13 @@ impl<Inner: Connection<Data: Keyed>> Connection for ClientShardConnection<Inner>
         self.first(|shard| self.shards[shard].recv()).await
     }
 
-    async fn send_batch(&self, mut messages: impl Iterator<Item = Inner::Data> + Send) -> Result<(), Error> {
+    async fn send_batch(&self, messages: impl Iterator<Item = Inner::Data> + Send) -> Result<(), Error> {
         // With one shard there is nothing to sort.
         if let [only] = &self.shards[..] {
             return only.send_batch(messages).await.map_err(|error| self.failed(0, error));
         }
-        let kept = self.parts.lock().take();
-        let mut parts = kept.unwrap_or_else(|| Parts::new(self.map.clone()));
-        let mut result = Ok(());
-        while result.is_ok() {
-            parts.extend(messages.by_ref().take(BURST));
-            if parts.is_empty() {
-                break;
-            }
-            result = self.send_parts(&mut parts).await;
-        }
-        parts.clear();
-        *self.parts.lock() = Some(parts);
-        result
+        let sent = self.sorter.send(messages, |shard| &self.shards[shard]).await;
+        sent.map_err(|failed| self.failed(failed.shard, failed.error))
     }
 
     async fn recv_batch(
@@ -136,4 +113,4 @@ impl<T, Into: Extend<T>> Extend<T> for SharedInto<'_, &mut Into> {
     }
 }
 
-debug_fields!(ClientShardConnection<Inner: Connection + Debug> { main, shards, map });
+debug_fields!(ClientShardConnection<Inner: Connection + Debug> { main, shards, sorter });
