@@ -67,10 +67,23 @@ impl Machine {
         vec![
             format!("{processor} ({cores} cores){memory}"),
             format!("{}, {}", output("uname", &["-sr"]), output("rustc", &["--version"])),
-            format!("{}; load of the machine before the run: {load}", output("date", &["-u", "+%F"])),
-            format!("commit {}", output("git", &["describe", "--always", "--dirty", "--abbrev=12"])),
+            format!("{}; load of the machine before the run: {load}", date()),
+            format!("commit {}", commit()),
         ]
     }
+}
+
+/// Returns today's date and the commit of this tree, as each program's rows show them.
+pub(super) fn date_and_commit() -> String {
+    format!("{}, commit {}", date(), commit())
+}
+
+fn date() -> String {
+    output("date", &["-u", "+%F"])
+}
+
+fn commit() -> String {
+    output("git", &["describe", "--always", "--dirty", "--abbrev=12"])
 }
 
 /// Returns the first line that a command prints, or that it is unknown.

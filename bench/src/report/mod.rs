@@ -77,8 +77,9 @@ pub(crate) struct Report {
     rows: Vec<Row>,
     /// True if few samples were taken.
     is_quick: bool,
-    /// Time of the report, in seconds since 1970.
-    time: u64,
+    /// Date and commit of the measurement.
+    #[serde(default)]
+    origin: String,
     /// Names of the drawn figures, in the directory of the report.
     drawings: Vec<String>,
 }
@@ -86,7 +87,13 @@ pub(crate) struct Report {
 impl Report {
     /// Creates an empty report; `name` is the program's.
     pub(crate) fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), rows: Vec::new(), is_quick: false, time: 0, drawings: Vec::new() }
+        Self {
+            name: name.into(),
+            rows: Vec::new(),
+            is_quick: false,
+            origin: String::new(),
+            drawings: Vec::new(),
+        }
     }
 
     /// Adds a figure without a budget.
@@ -213,8 +220,7 @@ impl Report {
     /// [`ErrorKind::Report`] when the file can't be written.
     pub(crate) fn publish(mut self, is_quick: bool) -> Result<Self, Error> {
         table::print(&self.rows);
-        let since = std::time::SystemTime::UNIX_EPOCH.elapsed();
-        (self.is_quick, self.time) = (is_quick, since.map_or(0, |since| since.as_secs()));
+        (self.is_quick, self.origin) = (is_quick, machine::date_and_commit());
         let json = serde_json::to_vec_pretty(&self)
             .map_err(Error::while_doing(ErrorKind::Report, "encoding the rows"))?;
         directory::write(&format!("{}.json", self.name), &json)?;

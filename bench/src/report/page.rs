@@ -139,6 +139,9 @@ fn render(
 }
 
 fn append(page: &mut String, report: &Report) {
+    if !report.origin.is_empty() {
+        let _ = writeln!(page, "\nMeasured on {}.", report.origin);
+    }
     page.push_str("\n| row | value | unit | interval | budget | kept |\n|---|--:|---|---|---|---|\n");
     // Rows that miss their budgets come first, then rows that keep them, then rows without a budget.
     let rank = |row: &&Row| row.is_kept().map_or(2, u8::from);
@@ -160,6 +163,7 @@ mod tests {
     #[test]
     fn what_is_missed_stands_first() {
         let mut report = Report::new("p");
+        report.origin = "2026-11-28, commit 0123".into();
         report.figure("unbounded", 1.0, "s");
         report.bounded("within", 1.0, "s", Budget::AtMost(2.0));
         report.bounded("beyond", 3.0, "s", Budget::AtMost(2.0));
@@ -171,6 +175,7 @@ mod tests {
             ["\n## Seeds\n", "\n## Caladan\n"].map(|title| page.split(title).nth(1).unwrap());
         assert!(seeds.contains("\n\n| upgrade |\n") && caladan.ends_with("\n\nNot run.\n"), "{page}");
         let rows = page.split("## `p`").nth(1).unwrap();
+        assert!(rows.contains("Measured on 2026-11-28, commit 0123.\n\n| row"), "{rows}");
         let position = |name| rows.find(name).unwrap();
         assert!(
             position("| beyond") < position("| within") && position("| within") < position("| unbounded")
