@@ -19,7 +19,7 @@ pub(crate) struct Options {
 const BLOCK: usize = 25;
 
 /// Budget of 0-RTT against a bare socket, and of 1-RTT less a round trip.
-const SET_UP: Budget = Budget::AtMost(1.6);
+const SET_UP: Budget = Budget::AtMost(2.0);
 
 /// Budget of joining through a store, in round trips to it.
 #[cfg(feature = "redis")]
