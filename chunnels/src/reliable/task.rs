@@ -4,10 +4,12 @@ use super::machine::Machine;
 use super::target::TARGET;
 use bertha_core::statistics::Observed;
 use bertha_core::{Base, Buf, Connection, DropCounter, EcnMarks, Error, Runtime, Statistics};
+use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 use parking_lot::{Mutex, MutexGuard};
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -32,6 +34,8 @@ pub(super) struct ReliableState<Inner: Connection> {
     not_sent: DropCounter,
     /// Notified when there may be a packet to send.
     pub(super) to_send: Notify,
+    /// The time at which the half that sends wakes by itself, in nanoseconds.
+    alarm: AtomicU64,
     /// Notified when there may be a message to receive.
     pub(super) arrived: Notify,
     /// Notified when there may be capacity for a message.
@@ -48,6 +52,17 @@ pub(super) type TaskOf<Inner> = <<<Inner as Connection>::Base as Base>::Runtime 
 impl<Inner: Connection> ReliableState<Inner> {
     fn now(&self) -> Duration {
         self.inner.base().runtime().now().saturating_duration_since(self.start)
+    }
+
+    /// Returns the time at which the half that sends wakes by itself.
+    fn alarm(&self) -> Duration {
+        Duration::from_nanos(self.alarm.load(Relaxed))
+    }
+
+    /// Sets the time at which the half that sends wakes by itself, if it does.
+    fn set_alarm(&self, at: Option<Duration>) {
+        let nanos = at.and_then(|at| u64::try_from(at.as_nanos()).ok());
+        self.alarm.store(nanos.unwrap_or(u64::MAX), Relaxed);
     }
 
     /// Locks the machine for a call that takes no time, and tells the time to the qlog.
@@ -80,6 +95,7 @@ impl<Inner: Connection<Data = Buf>> ReliableState<Inner> {
             marks_before,
             start,
             to_send,
+            alarm: AtomicU64::new(u64::MAX),
             arrived,
             capacity,
             closed,
@@ -164,7 +180,10 @@ async fn receive<Inner: Connection<Data = Buf>>(shared: &ReliableState<Inner>) -
             }
         }
         shared.wake_waiting();
-        shared.to_send.notify_one();
+        // Mostly the next packet is a message of the layers above, which wakes the other half itself.
+        if shared.machine.lock().needs_sender(now, shared.alarm()) {
+            shared.to_send.notify_one();
+        }
         if is_full {
             // Under constant load this half never waits, and without a pause the other half would acknowledge nothing: the
             // peer would send a whole window and stall.
@@ -190,10 +209,11 @@ async fn yield_now() {
 async fn send<Inner: Connection<Data = Buf>>(shared: &ReliableState<Inner>) -> Option<Error> {
     let runtime = shared.inner.base().runtime();
     let mut alarm = pin!(None);
-    let mut alarm_at = Duration::MAX;
     // The first packet of the next burst.
     let mut ahead: Option<Buf> = None;
     loop {
+        // This burst answers all notifications so far.
+        let _ = shared.to_send.notified().now_or_never();
         // A datapath may reorder packets of different lengths in one burst, far enough to be declared lost. So a burst ends where
         // the length changes.
         let mut len = None;
@@ -207,7 +227,8 @@ async fn send<Inner: Connection<Data = Buf>>(shared: &ReliableState<Inner>) -> O
             }
             ahead = Some(packet);
             None
-        });
+        })
+        .fuse();
         let mut was_notified = false;
         let sent = {
             let burst = pin!(shared.inner.send_batch(packets));
@@ -242,17 +263,17 @@ async fn send<Inner: Connection<Data = Buf>>(shared: &ReliableState<Inner>) -> O
             return None;
         }
         // Deadlines mostly move later: an alarm that fires early costs less than one set for each packet.
-        if due.is_some_and(|due| due < alarm_at) {
-            alarm_at = due.unwrap_or(Duration::MAX);
-            alarm.set(Some(runtime.sleep_until(shared.start + alarm_at)));
+        if let Some(due) = due.filter(|due| *due < shared.alarm()) {
+            shared.set_alarm(Some(due));
+            alarm.set(Some(runtime.sleep_until(shared.start + due)));
         }
         let notified = pin!(shared.to_send.notified());
         match alarm.as_mut().as_pin_mut() {
             None => notified.await,
             Some(sleep) => {
-                if let Either::Left(_) = select(sleep, notified).await {
+                if let Either::Right(_) = select(notified, sleep).await {
                     alarm.set(None);
-                    alarm_at = Duration::MAX;
+                    shared.set_alarm(None);
                 }
             }
         }
@@ -272,6 +293,8 @@ async fn over_while_blocked<Inner: Connection<Data = Buf>>(
     was_notified: &mut bool,
 ) {
     let runtime = shared.inner.base().runtime();
+    // The alarm does not go off meanwhile.
+    shared.set_alarm(None);
     while !shared.machine.lock().is_over() {
         let next = shared.machine.lock().next_timeout_while_blocked();
         // A message or a packet may have set an earlier timer.

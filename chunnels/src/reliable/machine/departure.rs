@@ -33,18 +33,25 @@ impl Machine {
         if self.cut.is_some() {
             return self.next_piece(now, make);
         }
-        let mut draft =
-            Draft { ack: self.acks.pending(now), grant: self.incoming.grant_due(), ..Draft::default() };
+        let sends_messages = !self.recovery.is_full() && self.may_send(now);
+        let grant = self.incoming.grant_due();
+        let is_quiet = self.expiry(Timer::KeepAlive).is_some_and(|at| at <= now);
+        let is_probe = self.probes > 0 || is_quiet;
+        let is_ack_due = self.acks.due().is_some_and(|due| due <= now);
+        // Mostly nothing is due, which is known without a copy of the acknowledgement.
+        if !(sends_messages || grant.is_some() || is_probe || is_ack_due || self.is_close_due()) {
+            return None;
+        }
+        let mut draft = Draft { ack: self.acks.pending(now), grant, ..Draft::default() };
         if draft.ack.is_some() {
             draft.marks = self.marking.as_ref().map(Marking::arrived);
         }
-        let run = if self.recovery.is_full() { None } else { self.choose(&draft, now) };
-        let sends_close = self.closing == Closing::Due && self.outgoing.is_sent();
-        let is_quiet = self.expiry(Timer::KeepAlive).is_some_and(|at| at <= now);
-        let is_ping = run.is_none() && (self.probes > 0 || is_quiet);
+        let run = if sends_messages { self.choose(&draft, now) } else { None };
+        let sends_close = self.is_close_due();
+        let is_ping = run.is_none() && is_probe;
         if run.is_some() || sends_close || is_ping || draft.grant.is_some() {
             draft.number = Some(self.number(now));
-        } else if self.acks.due().is_none_or(|due| now < due) {
+        } else if !is_ack_due {
             return None;
         }
         // A probe repeats the close: no message is left to send.
@@ -105,17 +112,20 @@ impl Machine {
         if self.black_hole.is_there(now) { self.packet.min(self.black_hole.safe()) } else { self.packet }
     }
 
-    /// Returns the messages of the next packet, as far as window, pace and the peer's grant allow.
-    fn choose(&mut self, draft: &Draft, now: Duration) -> Option<Run> {
+    /// Returns true if this end closes, and the next packet may say so.
+    fn is_close_due(&self) -> bool {
+        self.closing == Closing::Due && self.outgoing.is_sent()
+    }
+
+    /// Returns true if window, pace and the peer's grant allow a packet of messages, of which there are some; or for a probe.
+    fn may_send(&mut self, now: Duration) -> bool {
         self.paced_until = None;
-        let numbers = wire::size(self.recovery.next()) + wire::size(self.outgoing.next());
-        let space = self.fill(now).saturating_sub(self.size(draft, None) + numbers);
         if self.probes > 0 {
-            return self.outgoing.take(space).or_else(|| self.outgoing.next_probe());
+            return true;
         }
         let in_flight = self.recovery.bytes_in_flight;
         if in_flight + self.packet as u64 > self.congestion.window() {
-            return None;
+            return false;
         }
         // A window that the path does not need is not used, and must not grow.
         if in_flight >= self.reach.bytes(self.packet) || !self.outgoing.is_ready() {
@@ -123,11 +133,31 @@ impl Machine {
             if self.outgoing.has_unsent() {
                 self.note_held(now);
             }
-            return None;
+            return false;
         }
         let rate = pace(self.pacing_rate(), self.packet as u64);
         self.paced_until = self.pacer.ready_at(now, rate);
-        if self.paced_until.is_some() { None } else { self.outgoing.take(space) }
+        self.paced_until.is_none()
+    }
+
+    /// Returns the messages of the next packet, which [may be sent](Self::may_send).
+    fn choose(&mut self, draft: &Draft, now: Duration) -> Option<Run> {
+        let numbers = wire::size(self.recovery.next()) + wire::size(self.outgoing.next());
+        let space = self.fill(now).saturating_sub(self.size(draft, None) + numbers);
+        let run = self.outgoing.take(space);
+        if self.probes > 0 { run.or_else(|| self.outgoing.next_probe()) } else { run }
+    }
+
+    /// Returns true if a packet may be due after packets have arrived, or a timer expires before `alarm`.
+    pub(in crate::reliable) fn needs_sender(&self, now: Duration, alarm: Duration) -> bool {
+        let is_ending = self.closing != Closing::No || self.abort.is_some() || self.is_over();
+        let has_packet = self.cut.is_some() || self.probes > 0 || !self.outgoing.is_sent();
+        let is_ack_due = self.acks.due().is_some_and(|due| due <= now);
+        is_ending
+            || has_packet
+            || is_ack_due
+            || self.is_grant_due()
+            || self.next_timeout().is_some_and(|due| due < alarm)
     }
 
     /// Returns the number of the next packet. Numbers are skipped now and then, so that a peer that acknowledges packets it has not

@@ -376,6 +376,16 @@ impl Calls {
         self.live(id).is_some_and(|slot| slot.fail(failure, woken))
     }
 
+    /// Fails the calls of a burst that has left in part. The server is told, since a message that has left may have begun
+    /// a handler; a cancellation of the burst is sent again.
+    #[cold]
+    pub(super) fn fail_burst(&mut self, burst: &[CallId], failure: &Failure, woken: &mut Vec<Waker>) {
+        for call in burst {
+            self.fail(*call, failure.clone(), woken);
+            self.outgoing.push(Message::signal(*call, Content::Cancel));
+        }
+    }
+
     /// Takes a message of the server in. The task that waits for it is added to `woken`.
     #[inline]
     pub(super) fn on_message(&mut self, mut message: Message, woken: &mut Vec<Waker>) {

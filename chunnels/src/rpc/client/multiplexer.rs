@@ -490,6 +490,7 @@ async fn receive<C: Connection<Data = Message>>(shared: Arc<MultiplexerShared<C>
 async fn send<C: Connection<Data = Message>>(shared: Arc<MultiplexerShared<C>>) {
     let mut burst = Vec::new();
     let mut calls = Vec::new();
+    let mut errors = TransientErrors::default();
     loop {
         let has_left = poll_fn(|cx| {
             let mut state = shared.state.lock();
@@ -517,9 +518,16 @@ async fn send<C: Connection<Data = Message>>(shared: Arc<MultiplexerShared<C>>) 
         calls.clear();
         calls.extend(burst.iter().map(|message: &Message| message.call));
         match shared.connection.send_batch(burst.drain(..)).await {
-            Ok(()) => {}
-            Err(error) if !error.ends_connection() => shared.fail(&calls, &error),
-            Err(error) => return shared.end(&error),
+            Ok(()) => errors.reset(),
+            Err(error) => {
+                if !error.ends_connection() {
+                    shared.fail(&calls, &error);
+                }
+                // The cancellations follow after a pause.
+                if let Err(error) = errors.tolerate(&shared.connection, error).await {
+                    return shared.end(&error);
+                }
+            }
         }
     }
 }
@@ -529,12 +537,7 @@ impl<C: Connection> MultiplexerShared<C> {
     #[cold]
     fn fail(&self, calls: &[CallId], error: &Error) {
         let mut woken = Vec::new();
-        {
-            let mut state = self.state.lock();
-            for call in calls {
-                state.calls.fail(*call, Failure::of_connection(error, true), &mut woken);
-            }
-        }
+        self.state.lock().calls.fail_burst(calls, &Failure::of_connection(error, true), &mut woken);
         woken.into_iter().for_each(Waker::wake);
     }
 }

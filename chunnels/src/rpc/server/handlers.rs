@@ -199,6 +199,15 @@ where
         self.free(number);
     }
 
+    /// Drops the future of a call whose answer was not sent, if the future is still there.
+    #[cold]
+    pub(super) fn fail(&mut self, call: CallId, failure: &Failure) {
+        if let Some(number) = self.waiting.get(&call).copied() {
+            self.calls.failed(failure);
+            self.free(number);
+        }
+    }
+
     /// Drops the future of a call, since the client no longer waits.
     pub(super) fn cancel(&mut self, call: CallId) {
         if let Some(number) = self.waiting.get(&call).copied() {

@@ -7,6 +7,7 @@ use super::panics::caught;
 use super::served_calls::ServedCalls;
 use crate::rpc::encode::{Encoder, max_len};
 use crate::rpc::message::{CallId, Content};
+use crate::rpc::transient::TransientErrors;
 use crate::rpc::{Failure, FailureKind, Message, Metadata};
 use bertha_core::{Buf, Connection, Error};
 use std::convert::Infallible;
@@ -14,6 +15,9 @@ use std::convert::Infallible;
 /// The answers, and their bytes, after which they are sent although there is more to do.
 pub(super) const FLUSH: usize = 256;
 const FLUSH_BYTES: usize = 256 << 10;
+
+/// Number of repetitions of the failures of a burst, about two seconds of pauses.
+const REPETITIONS: u32 = 8;
 
 /// Answers in the order in which they are sent.
 pub(super) struct Outbox<'a, C, S> {
@@ -193,7 +197,7 @@ impl<'a, C: Connection<Data = Message>, S: Service> Outbox<'a, C, S> {
     }
 }
 
-/// Sends answers.
+/// Sends answers. Returns the failure of `calls`, the calls of the burst, if the burst was sent in part.
 ///
 /// # Errors
 /// The errors that end the connection.
@@ -201,30 +205,42 @@ pub(super) async fn send<C: Connection<Data = Message>>(
     connection: &C,
     burst: &mut Vec<Message>,
     calls: &mut Vec<CallId>,
-) -> Result<(), Error> {
+) -> Result<Option<Failure>, Error> {
     calls.clear();
-    calls.extend(burst.iter().map(|message| message.call));
+    // The news that the server leaves is of no call.
+    let of_calls = burst.iter().filter(|message| message.content != Content::Leaving);
+    calls.extend(of_calls.map(|message| message.call));
     match connection.send_batch(burst.drain(..)).await {
         Err(error) if !error.ends_connection() => fail(connection, calls, &error).await,
-        sent => sent,
+        sent => sent.map(|()| None),
     }
 }
 
-/// Fails the calls of a burst that was sent in part. Those that were answered pass over it.
+/// Fails the calls of a burst that was sent in part. Clients pass over the failure of a call that was answered. The
+/// failures are repeated after errors that pass as well, in all a limited number of times: a client without an answer
+/// waits until its deadline.
 #[cold]
 async fn fail<C: Connection<Data = Message>>(
     connection: &C,
-    calls: &[CallId],
+    calls: &mut Vec<CallId>,
     error: &Error,
-) -> Result<(), Error> {
+) -> Result<Option<Failure>, Error> {
+    // A stream has many parts in a burst.
+    calls.sort_unstable();
+    calls.dedup();
     let failure = Failure::of_connection(error, true);
+    let mut errors = TransientErrors::default();
+    let mut repetitions = REPETITIONS;
     for call in calls {
-        match connection.send(refusal(*call, &failure, &Metadata::new(), 0)).await {
-            Err(error) if error.ends_connection() => return Err(error),
-            _ => {}
+        while let Err(error) = connection.send(refusal(*call, &failure, &Metadata::new(), 0)).await {
+            if repetitions == 0 && !error.ends_connection() {
+                break;
+            }
+            repetitions = repetitions.saturating_sub(1);
+            errors.tolerate(connection, error).await?;
         }
     }
-    Ok(())
+    Ok(Some(failure))
 }
 
 /// Returns the message of a failure, with its trailers if they fit into a message of `largest` bytes.

@@ -295,20 +295,27 @@ where
             self.listen_while(sending, (answers, bytes), arrived).await
         };
         self.outbox.give_back(burst);
+        if let Ok(Some(failure)) = &sent {
+            // Clients that have the failure neither read on nor cancel.
+            for call in calls.drain(..) {
+                self.handlers.fail(call, failure);
+                self.open.end(call);
+            }
+        }
         self.calls = calls;
         // Messages may have arrived as the last answer was sent.
         self.keep(arrived);
-        sent
+        sent.map(drop)
     }
 
     /// Handles messages and deadlines until `sending` is over, by which the numbers of answers and bytes in `burst`
-    /// have left.
+    /// have left. Returns its outcome.
     async fn listen_while(
         &mut self,
-        mut sending: Pin<&mut impl Future<Output = Result<(), Error>>>,
+        mut sending: Pin<&mut impl Future<Output = Result<Option<Failure>, Error>>>,
         burst: (usize, usize),
         arrived: &mut Vec<Message>,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<Failure>, Error> {
         let mut is_listening = true;
         let mut held = None;
         loop {
@@ -338,7 +345,7 @@ where
             self.expire();
             if self.leaving == Leaving::Over {
                 // The client does not read.
-                return Ok(());
+                return Ok(None);
             }
             self.keep(arrived);
         }

@@ -1,9 +1,10 @@
 //! A service that panics, that answers with a lot, and clients that do not read.
 
 mod counts;
+mod partial;
 mod requests;
 
-use super::{Reply, Request, Service, serve};
+use super::{Reply, Request, ServedCalls, Service, serve};
 use crate::Rpc;
 use crate::rpc::message::{CallId, Content};
 use crate::rpc::{

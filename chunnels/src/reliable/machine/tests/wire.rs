@@ -90,7 +90,11 @@ impl Wire {
             if self.is_blocked[from] {
                 continue;
             }
+            // A task with an alarm for the next timer sleeps then, and would send the packet too late.
+            let alarm = self.ends[from].next_timeout().unwrap_or(Duration::MAX);
+            let sleeps = self.now < alarm && !self.ends[from].needs_sender(self.now, alarm);
             while let Some(packet) = self.ends[from].poll_packet(self.now, |len| Buf::new(len, 0)) {
+                assert!(!sleeps, "a packet is due that needs no sender");
                 let is_too_large = packet.len() > self.largest;
                 if self.happens(self.faults.loss) || self.loses_message(&packet) || is_too_large {
                     continue;
