@@ -34,6 +34,8 @@ mod http;
 mod idle;
 mod instructions;
 mod kv;
+#[cfg(feature = "dpdk")]
+mod memif;
 mod overhead;
 mod probe;
 mod program;
@@ -99,6 +101,10 @@ enum Command {
     #[cfg(feature = "caladan")]
     #[command(hide = true)]
     CaladanFiles(throughput::CaladanOptions),
+    /// Prints the sample of a store over Caladan
+    #[cfg(feature = "caladan")]
+    #[command(hide = true)]
+    CaladanStore(caladan::StoreOptions),
     /// Controls flows as an agent that gets a report each so many microseconds, until it is killed
     #[command(hide = true)]
     Agent { socket: PathBuf, period: u64 },
@@ -128,9 +134,17 @@ fn main() -> ExitCode {
         #[cfg(feature = "caladan")]
         Command::CaladanRows { rows } => caladan::print(rows, effort).map(|()| true),
         #[cfg(feature = "caladan")]
-        Command::CaladanEcho(options) => caladan::echo(options).map(caladan::tell).map(|()| true),
+        Command::CaladanEcho(options) => {
+            caladan::echo(options).and_then(|it| caladan::tell(&it)).map(|()| true)
+        }
         #[cfg(feature = "caladan")]
-        Command::CaladanFiles(options) => throughput::over_caladan(options).map(caladan::tell).map(|()| true),
+        Command::CaladanFiles(options) => {
+            throughput::over_caladan(options).and_then(|it| caladan::tell(&it)).map(|()| true)
+        }
+        #[cfg(feature = "caladan")]
+        Command::CaladanStore(options) => {
+            caladan::store(options).and_then(|it| caladan::tell(&it)).map(|()| true)
+        }
         Command::Agent { socket, period } => {
             figures::congestion::serve_as_agent(&socket, Duration::from_micros(period)).map(|()| true)
         }

@@ -30,13 +30,16 @@ pub enum Scale {
 }
 
 /// Colours that are distinguishable with any colour vision (after Okabe and Ito).
-const COLOURS: [RGBColor; 6] = [
+const COLOURS: [RGBColor; 9] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
     RGBColor(204, 121, 167),
     RGBColor(230, 159, 0),
     RGBColor(86, 180, 233),
+    RGBColor(0, 0, 0),
+    RGBColor(136, 34, 85),
+    RGBColor(128, 128, 128),
 ];
 
 /// Colour of grid lines.

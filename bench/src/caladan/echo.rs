@@ -26,12 +26,12 @@ pub(crate) struct Options {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Stack {
-    /// Connections of the datapath.
+pub(super) enum Stack {
+    /// Connections of the datapath, without Chunnels.
     None,
-    /// An empty stack that the two ends negotiate.
+    /// A stack that the two ends negotiate, which is empty for an echo.
     Negotiated,
-    /// The empty stack on tokio, with Caladan beside it.
+    /// The stack on tokio, with Caladan beside it.
     Bridged,
 }
 

@@ -7,14 +7,18 @@
 
 mod echo;
 mod settings;
+mod store;
 
 pub(crate) use echo::{Options as EchoOptions, run as echo};
 pub(crate) use settings::{ADDRESS, config, failed};
+pub(crate) use store::{Options as StoreOptions, run as store};
 
 use crate::harness::{Counter, ETHERNET, Effort, alternate};
+use crate::kv::{Curve, Sample, Setup};
 use crate::report::{Budget, Report, Row};
 use crate::{Error, ErrorKind};
 use bertha_datapath_caladan::AVAILABLE;
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::fs::FileTypeExt;
@@ -27,6 +31,12 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/caladan");
 /// Budget of Bertha against C on Caladan's own functions.
 const ECHO: Budget = Budget::AtLeast(0.9);
 const INSTRUCTIONS: Budget = Budget::AtMost(1.10);
+
+/// Budget of the store with Chunnels and negotiation against the store without them.
+const CHUNNELS: Budget = Budget::Between(0.6, 1.1);
+
+/// Numbers of requests in flight at each point of a curve: a socket has a queue of 512 messages.
+const IN_FLIGHT: [usize; 5] = [1, 4, 16, 64, 256];
 
 /// Number of messages between two counts of instructions.
 const COUNTED: u64 = 20_000;
@@ -41,67 +51,117 @@ pub(crate) enum Rows {
     Throughput,
 }
 
-/// Prints the figure of a sample.
-#[allow(clippy::print_stdout, reason = "the figure is the program's output")]
-pub(crate) fn tell(figure: f64) {
-    println!("{figure}");
+/// The rows and curves of a program.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Made {
+    rows: Vec<Row>,
+    curves: Vec<Curve>,
 }
 
-/// Adds rows to a report. Without Caladan, or if it can't be run, the row says so.
+/// Adds rows to a report, and returns the curves of the program's figure. Without Caladan, or if it can't be run, the row says so.
 ///
 /// # Errors
 /// The errors of finding this program.
-pub(crate) fn add(rows: Rows, effort: Effort, report: &mut Report) -> Result<(), Error> {
+pub(crate) fn add(rows: Rows, effort: Effort, report: &mut Report) -> Result<Vec<Curve>, Error> {
     if !AVAILABLE {
         report.skip("over Caladan", "built without it; see scripts/caladan install");
-        return Ok(());
+        return Ok(Vec::new());
     }
-    match beside(rows, effort) {
-        Ok(made) => report.extend(made),
-        Err(error) => report.skip("over Caladan", &error.to_string()),
-    }
-    Ok(())
+    let Made { rows, curves } = beside(rows, effort).unwrap_or_else(|error| {
+        report.skip("over Caladan", &error.to_string());
+        Made::default()
+    });
+    report.extend(rows);
+    Ok(curves)
 }
 
-fn beside(rows: Rows, effort: Effort) -> Result<Vec<Row>, Error> {
+fn beside(rows: Rows, effort: Effort) -> Result<Made, Error> {
     let name = if rows == Rows::Datapaths { "datapaths" } else { "throughput" };
     let mut command = Command::new(SCRIPT);
     command.arg("run").arg(this_program()?).args(["caladan-rows", name]);
     command.args(effort.pick(None, Some("--quick")));
-    let said = output(&mut command)?;
-    serde_json::from_str(&said)
-        .map_err(Error::while_doing(ErrorKind::Report, "reading the rows over Caladan"))
+    read(&output(&mut command)?, "the rows over Caladan")
 }
 
 /// Makes the rows, in a process beside a scheduler, and prints them.
 ///
 /// # Errors
 /// Errors of the samples.
-#[allow(clippy::print_stdout, reason = "another process reads it")]
 pub(crate) fn print(rows: Rows, effort: Effort) -> Result<(), Error> {
     let module = match std::fs::metadata("/dev/ksched") {
         Ok(metadata) if metadata.file_type().is_char_device() => "its kernel module",
         _ => "its kernel module emulated",
     };
     let mut report = Report::new("caladan");
+    let mut curves = Vec::new();
     match rows {
-        Rows::Datapaths => echoes(module, effort, &mut report)?,
-        Rows::Throughput => {
-            let name = |what: &str| format!("1452-byte datagrams, 1 connections: {what} ({module})");
-            let samples = (0..effort.pick(7, 3)).map(|_| Ok(file_by_hand()? * ETHERNET as f64 / 1e6));
-            let samples = samples.collect::<Result<Vec<f64>, Error>>()?;
-            report.median(name("datagrams in C over Caladan, without repair"), &samples, |it| *it, "MB/s");
-            for (how, arguments) in [("in place of tokio", &[][..]), ("beside tokio", &["--bridged"])] {
-                let samples = (0..effort.pick(7, 3)).map(|_| sample("files", arguments));
-                let samples = samples.collect::<Result<Vec<_>, _>>()?;
-                let name = name(&format!("Bertha over Caladan, {how}"));
-                report.median(name, &samples, |it| *it / 1e6, "MB/s");
-            }
+        Rows::Datapaths => {
+            curves = stores(effort, &mut report)?;
+            echoes(module, effort, &mut report)?;
         }
+        Rows::Throughput => files(module, effort, &mut report)?,
     }
-    let rows = serde_json::to_string(report.rows());
-    println!("{}", rows.map_err(Error::while_doing(ErrorKind::Report, "encoding the rows"))?);
+    tell(&Made { rows: report.rows().to_vec(), curves })
+}
+
+/// Prints a sample, or all of them, for the process that asked.
+///
+/// # Errors
+/// [`ErrorKind::Report`] if it has no form in JSON.
+#[allow(clippy::print_stdout, reason = "another process reads it")]
+pub(crate) fn tell(made: &impl Serialize) -> Result<(), Error> {
+    println!("{}", serde_json::to_string(made).map_err(Error::while_doing(ErrorKind::Report, "encoding"))?);
     Ok(())
+}
+
+fn files(module: &str, effort: Effort, report: &mut Report) -> Result<(), Error> {
+    let name = |what: &str| format!("1452-byte datagrams, 1 connections: {what} ({module})");
+    let samples = (0..effort.pick(7, 3)).map(|_| Ok(file_by_hand()? * ETHERNET as f64 / 1e6));
+    let samples = samples.collect::<Result<Vec<f64>, Error>>()?;
+    report.median(name("datagrams in C over Caladan, without repair"), &samples, |it| *it, "MB/s");
+    for (how, arguments) in [("in place of tokio", &[][..]), ("beside tokio", &["--bridged"])] {
+        let samples = (0..effort.pick(7, 3)).map(|_| sample("files", arguments));
+        let samples = samples.collect::<Result<Vec<_>, _>>()?;
+        let name = name(&format!("Bertha over Caladan, {how}"));
+        report.median(name, &samples, |it| *it / 1e6, "MB/s");
+    }
+    Ok(())
+}
+
+/// Compares the store with Chunnels to the store without them, and returns the latencies by load of both, and of the store beside
+/// tokio.
+fn stores(effort: Effort, report: &mut Report) -> Result<Vec<Curve>, Error> {
+    let (with, without, beside) = (
+        |it: &Setup| store_by("negotiated", it),
+        |it: &Setup| store_by("none", it),
+        |it: &Setup| store_by("bridged", it),
+    );
+    for in_flight in [64, 1] {
+        let setup = Setup { in_flight, requests: effort.pick(400_000, 50_000), ..Setup::default() };
+        let paired = alternate(effort.pick(11, 3), || without(&setup), || with(&setup))?;
+        let name =
+            format!("{in_flight} in flight over Caladan, throughput, with Chunnels to without Chunnels");
+        report.compare(&name, &paired, |it| it.requests_per_second, Some(CHUNNELS));
+    }
+    let loads = |most: u64| {
+        IN_FLIGHT.map(|in_flight| Setup {
+            in_flight,
+            requests: most / 16 * in_flight.min(16) as u64,
+            ..Setup::default()
+        })
+    };
+    let most = effort.pick(400_000, 50_000);
+    Ok(vec![
+        Curve::of("Caladan, both ends on a core", loads(most), effort, with)?,
+        Curve::of("Caladan, without Chunnels", loads(most), effort, without)?,
+        Curve::of("Caladan beside tokio", loads(effort.pick(16_000, 1_600)), effort, beside)?,
+    ])
+}
+
+fn store_by(stack: &str, setup: &Setup) -> Result<Sample, Error> {
+    let mut command = Command::new(this_program()?);
+    command.args(["caladan-store", "--stack", stack, "--in-flight", &setup.in_flight.to_string()]);
+    read(&output(command.args(["--requests", &setup.requests.to_string()]))?, "a sample of a store")
 }
 
 fn echoes(module: &str, effort: Effort, report: &mut Report) -> Result<(), Error> {
@@ -193,8 +253,13 @@ fn sample(name: &str, arguments: &[&str]) -> Result<f64, Error> {
 }
 
 fn number(command: &mut Command) -> Result<f64, Error> {
-    let said = output(command)?;
-    said.trim().parse().map_err(Error::while_doing(ErrorKind::Core, format!("reading `{}`", said.trim())))
+    read(&output(command)?, "a figure")
+}
+
+/// Reads what another process has [told](tell).
+fn read<T: serde::de::DeserializeOwned>(said: &str, what: &str) -> Result<T, Error> {
+    let failed = || format!("reading {what} in `{}`", said.trim());
+    serde_json::from_str(said.trim()).map_err(|error| Error::new(ErrorKind::Report, failed()).because(error))
 }
 
 fn output(command: &mut Command) -> Result<String, Error> {

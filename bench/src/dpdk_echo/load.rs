@@ -1,8 +1,8 @@
 //! The client.
 
-use super::by_hand::HEADERS;
 use super::{ADDRESS, Load, PORT, Sample};
 use crate::harness::Recorder;
+use crate::memif::frame::HEADERS;
 use crate::{Error, ErrorKind};
 use bertha_core::Buf;
 use bertha_datapath_dpdk::{Burst, Packet, Port, Subnet};

@@ -9,6 +9,7 @@ mod load;
 mod stack;
 
 use crate::harness::{self, Effort, Latency, Placement, alternate};
+use crate::memif::config;
 use crate::report::{Budget, Report};
 use crate::{Error, ErrorKind};
 use bertha_datapath_dpdk::{Config, Port};
@@ -16,7 +17,6 @@ use by_hand::ByHand;
 use load::Client;
 use stack::Stack;
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
 
 /// Address of servers, and their port.
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -108,17 +108,6 @@ impl<S: Serve> Pair<S> {
             sample
         })
     }
-}
-
-/// Returns the settings of a port of a pair, on a side of shared memory. `number` tells pairs apart.
-pub(crate) fn config(number: u32, side: u32, role: &str, address: &str) -> Config {
-    let socket: PathBuf = std::env::temp_dir().join(format!("bertha-bench-{}-{number}", std::process::id()));
-    let device = format!(
-        "net_memif{},role={role},id=0,socket={},socket-abstract=no",
-        2 * number + side,
-        socket.display()
-    );
-    Config { buffers: 8191, ..Config::new(device, address) }
 }
 
 fn failed(doing: &'static str) -> impl FnOnce(bertha_core::Error) -> Error {

@@ -2,10 +2,11 @@
 
 use crate::{Error, ErrorKind};
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// A summary of round trips, in microseconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Latency {
     /// The 5th percentile.
     pub(crate) p5_us: f64,

@@ -6,11 +6,11 @@ use super::workload::{Phase, Script};
 use crate::harness::Recorder;
 use crate::{Error, ErrorKind};
 use bertha::prelude::*;
+use bertha_core::{Base, Runtime};
 use bertha_kvstore::{Body, Message};
 use std::pin::pin;
 use std::time::{Duration, Instant};
 use std::vec;
-use tokio::time::sleep;
 
 /// A client of the store.
 #[derive(Debug)]
@@ -96,7 +96,9 @@ impl<C: Connection<Data = Message>> Client<C> {
         window.begin(requests);
         let now = Instant::now();
         due.extend(std::iter::from_fn(|| window.fill(now)));
-        let mut timeout = pin!(sleep(window.timeout()));
+        let runtime = connection.base().runtime();
+        let wait = window.timeout();
+        let mut timeout = pin!(runtime.sleep_until(runtime.now() + wait));
         loop {
             connection.send_batch(Requests { script, phase, due: due.drain(..) }).await.map_err(failed)?;
             if window.is_over() {
@@ -107,7 +109,7 @@ impl<C: Connection<Data = Message>> Client<C> {
                 biased;
                 received = connection.recv_batch(&mut replies, BURST) => { received.map_err(failed)?; }
                 () = &mut timeout => {
-                    timeout.as_mut().reset(tokio::time::Instant::now() + replies.window.timeout());
+                    timeout.set(runtime.sleep_until(runtime.now() + wait));
                     replies.due.extend(replies.window.lost()?);
                 }
             }

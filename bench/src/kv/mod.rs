@@ -5,13 +5,21 @@ mod bertha;
 mod client;
 mod closed_loop;
 mod codec;
+#[cfg(any(feature = "caladan", feature = "dpdk"))]
+mod curve;
+#[cfg(feature = "caladan")]
+pub(crate) mod inlined;
 mod overload;
+#[cfg(feature = "dpdk")]
+mod ports;
 mod raw;
 mod routing;
 mod workload;
 
 #[cfg(feature = "dpdk")]
-pub(crate) use {bertha::load_and_measure, client::Client};
+pub(crate) use ports::Ports;
+#[cfg(any(feature = "caladan", feature = "dpdk"))]
+pub(crate) use {bertha::load_and_measure, client::Client, curve::Curve};
 
 pub(crate) use codec::{Format, Postcard};
 pub(crate) use workload::{Phase, Workload};
@@ -21,6 +29,7 @@ use crate::harness::{Counter, Effort, Latency, Paired, Recorder, alternate};
 use crate::report::{Budget, Report};
 use clap::Args;
 use codec::Bincode;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Largest number of messages that either store or client takes before it sends: equal over Bertha and by
@@ -53,7 +62,7 @@ impl Default for Setup {
 }
 
 /// The figures of a run of a store.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Sample {
     /// Requests answered per second.
     pub(crate) requests_per_second: f64,

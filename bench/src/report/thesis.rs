@@ -85,7 +85,7 @@ const ITEMS: &[Item] = &[
         "the store over each datapath, by load",
         "datapaths",
         "datapaths.svg",
-        "a datapath in user space leads; Caladan, and the store without Chunnels but over memif, are missing",
+        "a datapath in user space leads, and Chunnels cost little over it; over Caladan both ends are on one core, in one runtime, with its kernel module emulated where there is none: beside tokio (there Shenango-A) it is slowest here, since the emulation wakes its threads late",
     ),
     item("Figure 4.1", "the control loop", "", "", "a sketch: the guide `congestion`"),
     item(

@@ -3,8 +3,8 @@
 
 use super::client::OwnLoad;
 use super::{Sample, port, store};
-use crate::dpdk_echo::config;
 use crate::harness::{Effort, alternate, run_on};
+use crate::memif::config;
 use crate::report::Report;
 use crate::{Error, ErrorKind};
 use bertha_core::Addr;

@@ -2,8 +2,8 @@
 
 use super::bertha::{Ends, over};
 use super::{Contender, Setup};
-use crate::dpdk_echo::config;
 use crate::harness::{ETHERNET, Effort, median, ratio_of_medians};
+use crate::memif::config;
 use crate::report::Report;
 use crate::{Error, ErrorKind};
 use bertha_datapath_dpdk::{Config, Dpdk};

@@ -6,7 +6,7 @@
 
 use super::attack::Pace;
 use super::{Ends, OFFERS};
-use crate::dpdk_echo::config;
+use crate::memif::config;
 use crate::{Error, ErrorKind};
 use bertha_core::Buf;
 use bertha_datapath_dpdk::{Burst, Config, Dpdk, Packet, Port};
