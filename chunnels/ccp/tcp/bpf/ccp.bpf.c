@@ -230,7 +230,9 @@ SEC("struct_ops/on_ack") void on_ack(u64 *context) {
     flow->is_obeying = decision && is_followed(flow, decision, now);
     if (decision && flow->is_obeying) {
         obey(tp, decision);
+        flow->untold.acks_obeyed++;
     } else {
+        flow->untold.acks_alone++;
         be_reno(tp, flow->state, ack, sample->acked_sacked);
     }
 }

@@ -44,4 +44,6 @@ struct measurement {
     u32 rtt; // microseconds; 0 before the first sample
     u32 mss;
     u32 flags;
+    u32 acks_obeyed; // acknowledgements at which a decision was obeyed
+    u32 acks_alone;  // those at which the flow was controlled as by Reno
 };

@@ -31,6 +31,10 @@ pub(crate) struct Measurement {
     /// Bytes of a packet.
     packet: u32,
     flags: u32,
+    /// Acknowledgements at which the kernel obeyed a decision.
+    pub(crate) acks_obeyed: u32,
+    /// Acknowledgements at which the kernel controlled the flow itself.
+    pub(crate) acks_alone: u32,
 }
 
 impl Measurement {
@@ -53,6 +57,8 @@ impl Measurement {
             rtt: fields.u32()?,
             packet: fields.u32()?,
             flags: fields.u32()?,
+            acks_obeyed: fields.u32()?,
+            acks_alone: fields.u32()?,
         };
         fields.0.is_empty().then_some(measurement)
     }
@@ -122,11 +128,12 @@ pub(crate) mod tests {
     #[test]
     fn every_field_is_read_from_its_place() {
         let words: [u64; 7] = [1, 2, 3, 4, 5, 6, 7];
-        let halves: [u32; 8] = [8, 9, 10, 11, 12, 2, 13, WAS_TIMEOUT | IS_APP_LIMITED];
+        let halves: [u32; 10] = [8, 9, 10, 11, 12, 2, 13, WAS_TIMEOUT | IS_APP_LIMITED, 14, 15];
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         bytes.extend(halves.iter().flat_map(|half| half.to_ne_bytes()));
         let measurement = Measurement::read(&bytes).unwrap();
         assert_eq!((measurement.flow, measurement.number, measurement.has_ended()), (1, 2, false));
+        assert_eq!((measurement.acks_obeyed, measurement.acks_alone), (14, 15));
         let (ack, flow) = measurement.signals();
         let sent = Some(Duration::from_micros(1));
         let expected = Ack {

@@ -2,6 +2,7 @@
 
 use crate::flows::Flows;
 use crate::kernel::{Arriving, Registered};
+use crate::measurement::Measurement;
 use bertha_ccp::Limits;
 use bertha_chunnels::congestion::Algorithm;
 use bertha_core::{Error, ErrorKind};
@@ -33,6 +34,8 @@ struct Shared {
     is_dropped: AtomicBool,
     flows: AtomicU64,
     measurements: AtomicU64,
+    acks_obeyed: AtomicU64,
+    acks_alone: AtomicU64,
 }
 
 /// The numbers of a [`TcpControl`].
@@ -43,6 +46,10 @@ pub struct TcpStatistics {
     pub flows: u64,
     /// Number of measurements of all flows so far.
     pub measurements: u64,
+    /// Number of acknowledgements at which the kernel obeyed a decision of this process. The latest of each flow are not told yet.
+    pub acks_obeyed: u64,
+    /// Number of acknowledgements at which the kernel controlled the flow as Reno does.
+    pub acks_alone: u64,
 }
 
 impl TcpControl {
@@ -73,11 +80,13 @@ impl TcpControl {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
-    /// Returns the numbers of flows and of measurements.
+    /// Returns the numbers of flows, of measurements, and of acknowledgements.
     pub fn statistics(&self) -> TcpStatistics {
         TcpStatistics {
             flows: self.shared.flows.load(Relaxed),
             measurements: self.shared.measurements.load(Relaxed),
+            acks_obeyed: self.shared.acks_obeyed.load(Relaxed),
+            acks_alone: self.shared.acks_alone.load(Relaxed),
         }
     }
 }
@@ -109,6 +118,9 @@ fn serve(registered: &Registered, algorithm: impl Algorithm, shared: &Shared) ->
             searched = Instant::now();
         }
         shared.measurements.fetch_add(batch.len() as u64, Relaxed);
+        let acks = |of: fn(&Measurement) -> u32| batch.iter().map(|one| u64::from(of(one))).sum();
+        shared.acks_obeyed.fetch_add(acks(|one| one.acks_obeyed), Relaxed);
+        shared.acks_alone.fetch_add(acks(|one| one.acks_alone), Relaxed);
         shared.flows.store(flows.len() as u64, Relaxed);
     }
     Ok(())

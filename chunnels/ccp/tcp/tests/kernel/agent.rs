@@ -2,6 +2,7 @@
 
 use bertha_ccp::{AgentSocket, Ccp};
 use portus::ipc::{BackendBuilder, Ipc};
+use portus::lang::Scope;
 use portus::{CongAlg, Datapath, DatapathInfo, DatapathTrait, Flow, Report, RunBuilder};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::HashMap;
@@ -12,6 +13,9 @@ use tempfile::TempDir;
 
 /// The variables with which the test's program runs as an agent.
 const SOCKET: &str = "BERTHA_TEST_AGENT";
+/// The window of a flow that has reported a time-out, in bytes.
+pub(crate) const AFTER_TIME_OUT: &str = "Cwnd after a time-out";
+
 const FIELDS: &str = "BERTHA_TEST_AGENT_FIELDS";
 
 /// An agent, which is killed when the value is dropped.
@@ -30,7 +34,8 @@ fn socket(folder: &TempDir) -> PathBuf {
 }
 
 impl Agent {
-    /// Starts an agent that sets these fields again with each report.
+    /// Starts an agent that sets these fields again with each report. `Cwnd after a time-out` takes the place of `Cwnd` once a flow has
+    /// reported one.
     pub(crate) fn start(folder: &TempDir, fields: &[(&str, u32)]) -> Self {
         let fields: Vec<_> = fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -55,20 +60,32 @@ impl Drop for Agent {
 fn runs() {
     let of = |name: &str| std::env::var(name).unwrap();
     let fields = of(FIELDS);
-    let fields = fields.split(',').map(|field| {
+    let mut fixed = Fixed { fields: Vec::new(), after_time_out: None };
+    for field in fields.split(',') {
         let (name, value) = field.split_once('=').unwrap();
-        (if name == "Cwnd" { "Cwnd" } else { "Rate" }, value.parse().unwrap())
-    });
+        let value = value.parse().unwrap();
+        match name {
+            "Cwnd" => fixed.fields.push(("Cwnd", value)),
+            "Rate" => fixed.fields.push(("Rate", value)),
+            AFTER_TIME_OUT => fixed.after_time_out = Some(value),
+            other => panic!("no field {other}"),
+        }
+    }
     let sock = AgentSocket::bind(Path::new(&of(SOCKET)), &[]).unwrap();
-    RunBuilder::new(BackendBuilder { sock }).default_alg(Fixed(fields.collect())).run().unwrap();
+    RunBuilder::new(BackendBuilder { sock }).default_alg(fixed).run().unwrap();
 }
 
 #[derive(Clone)]
-struct Fixed(Vec<(&'static str, u32)>);
+struct Fixed {
+    fields: Vec<(&'static str, u32)>,
+    /// The window after a time-out.
+    after_time_out: Option<u32>,
+}
 
 struct FixedFlow<I: Ipc> {
     datapath: Datapath<I>,
-    fields: Vec<(&'static str, u32)>,
+    fixed: Fixed,
+    scope: Scope,
 }
 
 impl<I: Ipc> CongAlg<I> for Fixed {
@@ -80,20 +97,27 @@ impl<I: Ipc> CongAlg<I> for Fixed {
 
     fn datapath_programs(&self) -> HashMap<&'static str, String> {
         let program = "
-            (def (Report (volatile acked 0)))
-            (when true (:= Report.acked (+ Report.acked Ack.bytes_acked)) (fallthrough))
-            (when (> Micros 50000) (report) (:= Micros 0))";
+            (def (Report (volatile acked 0) (volatile timeout 0)))
+            (when true
+                (:= Report.acked (+ Report.acked Ack.bytes_acked))
+                (:= Report.timeout (if Flow.was_timeout 1))
+                (fallthrough))
+            (when (|| (> Micros 50000) (> Report.timeout 0)) (report) (:= Micros 0))";
         HashMap::from([("count", program.to_owned())])
     }
 
     fn new_flow(&self, mut datapath: Datapath<I>, _: DatapathInfo) -> FixedFlow<I> {
-        datapath.set_program("count", Some(&self.0)).unwrap();
-        FixedFlow { datapath, fields: self.0.clone() }
+        let scope = datapath.set_program("count", Some(&self.fields)).unwrap();
+        FixedFlow { datapath, fixed: self.clone(), scope }
     }
 }
 
 impl<I: Ipc> Flow for FixedFlow<I> {
-    fn on_report(&mut self, _: u32, _: Report) {
-        self.datapath.set_program("count", Some(&self.fields)).unwrap();
+    fn on_report(&mut self, _: u32, report: Report) {
+        let was_time_out = report.get_field("Report.timeout", &self.scope).unwrap() > 0;
+        if was_time_out && let Some(window) = self.fixed.after_time_out {
+            self.fixed.fields = vec![("Cwnd", window)];
+        }
+        self.scope = self.datapath.set_program("count", Some(&self.fixed.fields)).unwrap();
     }
 }

@@ -4,7 +4,7 @@ use bertha_ccp::Limits;
 use bertha_ccp_tcp::TcpControl;
 use bertha_chunnels::congestion::Algorithm;
 use bertha_core::ErrorKind;
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use socket2::{Domain, Protocol, SockAddr, SockFilter, Socket, Type};
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
@@ -14,6 +14,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 const CHUNK: usize = 64 << 10;
+
+/// The code of the instruction that ends a socket's filter with a constant: the number of bytes to keep of a packet.
+const KEEP: u16 = 6;
 
 /// A registered congestion control, and its name.
 pub(crate) struct Registered {
@@ -42,6 +45,7 @@ impl Registered {
 pub(crate) struct Transfer {
     /// The sender's port.
     port: u16,
+    receiver: Socket,
     is_over: Arc<AtomicBool>,
     arrived: Arc<AtomicU64>,
     ends: [JoinHandle<u64>; 2],
@@ -59,12 +63,23 @@ impl Transfer {
         let (receiver, _) = listener.accept().unwrap();
         let (is_over, arrived) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let port = sender.local_addr().unwrap().port();
+        let socket = receiver.try_clone().unwrap().into();
         let (sent_all, counted) = (is_over.clone(), arrived.clone());
         let ends = [
             std::thread::spawn(move || send(sender, &sent_all)),
             std::thread::spawn(move || receive(receiver, &counted)),
         ];
-        Self { port, is_over, arrived, ends }
+        Self { port, receiver: socket, is_over, arrived, ends }
+    }
+
+    /// Makes the path lose every packet to the receiver.
+    pub(crate) fn interrupt(&self) {
+        self.receiver.attach_filter(&[SockFilter::new(KEEP, 0, 0, 0)]).unwrap();
+    }
+
+    /// Makes the path lose no packet any more.
+    pub(crate) fn resume(&self) {
+        self.receiver.detach_filter().unwrap();
     }
 
     /// Waits until this many more bytes have arrived.

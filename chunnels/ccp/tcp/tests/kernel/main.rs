@@ -4,7 +4,7 @@
 mod agent;
 mod flow;
 
-use agent::{Agent, place};
+use agent::{AFTER_TIME_OUT, Agent, place};
 use bertha_ccp::Limits;
 use bertha_ccp_tcp::TcpControl;
 use bertha_chunnels::congestion::{Ack, Algorithm, CongestionControl, Flow, NewReno};
@@ -103,6 +103,29 @@ fn an_agent_controls_64_flows() {
     transfers.iter().for_each(Transfer::stop);
     transfers.into_iter().for_each(Transfer::end);
     until("the ends of the flows", || registered.control.statistics().flows == 0);
+}
+
+#[test]
+fn the_kernel_controls_a_flow_after_a_time_out_until_the_agent_knows_of_it() {
+    let (folder, ccp) = place(Duration::from_secs(10));
+    let Some(registered) = Registered::new(ccp.clone(), Limits::NONE) else { return };
+    let fields = [("Cwnd", WINDOW), (AFTER_TIME_OUT, WINDOW / 2)];
+    let _agent = Agent::start(&folder, &fields);
+    let transfer = Transfer::begin(&registered.name, HOST);
+    until_window(&transfer, WINDOW.into());
+    transfer.continues(1 << 20);
+    let alone = || registered.control.statistics().acks_alone;
+    let before = alone();
+    transfer.interrupt();
+    until("the time-out", || transfer.window().0 == 1);
+    transfer.resume();
+    until_window(&transfer, u64::from(WINDOW) / 2);
+    transfer.continues(1 << 20);
+    assert!(alone() > before, "the kernel obeyed a decision from before the time-out");
+    let obeyed = registered.control.statistics().acks_obeyed;
+    until("acknowledgements under the agent", || registered.control.statistics().acks_obeyed > obeyed);
+    assert_eq!(ccp.statistics().by_agent, 1);
+    transfer.end();
 }
 
 /// A control that allows four packets per second, and waits while the test holds the lock.
