@@ -20,6 +20,8 @@ pub const VALUES: &[(&str, &str)] = &[
     ("NAME", "a name"),
     ("NAME=UID", "a name or its beginning, and a user"),
     ("NAME=VALUE", "a property"),
+    ("PORT", "the number of a port"),
+    ("PREFIX", "IP/BITS: the addresses that begin with these bits"),
     ("PREFIX=UID", "the beginning of addresses, and a user"),
     ("RATE", "operations per second"),
     ("SECONDS", "a time in seconds, with or without a fraction"),

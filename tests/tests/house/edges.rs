@@ -27,8 +27,9 @@ const EDGES: [&str; 18] = [
 ];
 
 /// The files of the tables, and the number of surfaces in each.
-const TABLES: [(&str, usize); 18] = [
+const TABLES: [(&str, usize); 19] = [
     ("apps/agent/tests/edges.md", 1),
+    ("apps/bundler/tests/edges.md", 1),
     ("apps/file-transfer/tests/edges.md", 1),
     ("apps/kvstore/tests/edges.md", 2),
     ("bundle/tests/edges.md", 1),

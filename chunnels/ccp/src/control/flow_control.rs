@@ -125,6 +125,8 @@ impl CongestionControl for FlowControl {
             self.member.flow.lock().has_program() && !self.presence.is_silent(self.settings.timeout, ack.now);
         if is_present {
             if self.fallback.take().is_some() {
+                // The fallback's rate would outlive it under an agent that sets windows alone.
+                self.rate = None;
                 self.member.is_by_agent.store(true, Ordering::Relaxed);
                 self.has_told = false;
                 tracing::info!(
