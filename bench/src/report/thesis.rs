@@ -49,7 +49,7 @@ const ITEMS: &[Item] = &[
         "requests between services of one machine",
         "local",
         "local.svg",
-        "yes: slowest by side-cars, then TLS in the library, UDP, and shared memory by the pass; processes in network namespaces in place of containers, and stunnel, started before, in place of Ghostunnel, so the thesis's tail of starting it is missing",
+        "slowest by side-cars, then TLS in the library, and fastest shared memory, as there; where receivers park, to wake them costs most, and the pass is close to UDP; processes in network namespaces in place of containers, and stunnel, started before, in place of Ghostunnel, so the thesis's tail of starting it is missing",
     ),
     item(
         "Table 3.2, Figure 3.6",

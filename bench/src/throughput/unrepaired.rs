@@ -1,7 +1,7 @@
 //! Datagrams over a stack of a Chunnel that does nothing, without acknowledgements: what raw datagrams are to compare with.
 //!
-//! As for [raw datagrams](super::blast), the sender reads the receiver's progress in memory, so that nothing is lost. It
-//! holds on any runtime.
+//! The sender reads the receiver's progress in memory, as that of [raw datagrams](super::blast) does, so that nothing is lost. It runs
+//! on any runtime.
 
 use super::bertha::{Ends, LINK, copy, failed};
 use super::blast::{IN_FLIGHT, TIMEOUT};

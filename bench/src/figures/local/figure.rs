@@ -47,7 +47,7 @@ const FALLING: [Budget; 4] = [
     Budget::Between(0.2, 0.9),
     Budget::Between(0.3, 1.0),
     Budget::Between(0.1, 1.0),
-    Budget::Between(0.02, 1.0),
+    Budget::Between(0.005, 1.0),
 ];
 
 impl Way {
