@@ -108,6 +108,14 @@ enum Command {
     /// Controls flows as an agent that gets a report each so many microseconds, until it is killed
     #[command(hide = true)]
     Agent { socket: PathBuf, period: u64 },
+    /// Asks a service, and prints the times
+    #[cfg(feature = "local")]
+    #[command(hide = true)]
+    LocalAsk(figures::local::AskOptions),
+    /// Serves an echo beside a directory, until it is killed
+    #[cfg(feature = "local")]
+    #[command(hide = true)]
+    LocalServe(figures::local::ServeOptions),
     /// Connects to an end of shared memory, and waits to be killed
     #[cfg(feature = "local")]
     #[command(hide = true)]
@@ -148,6 +156,10 @@ fn main() -> ExitCode {
         Command::Agent { socket, period } => {
             figures::congestion::serve_as_agent(&socket, Duration::from_micros(period)).map(|()| true)
         }
+        #[cfg(feature = "local")]
+        Command::LocalAsk(options) => figures::local::ask(&options).map(|()| true),
+        #[cfg(feature = "local")]
+        Command::LocalServe(options) => figures::local::serve(&options).map(|()| true),
         #[cfg(feature = "local")]
         Command::Mortal { peer } => figures::local::mortal(&peer).map(|()| true),
         #[cfg(feature = "dpdk")]

@@ -6,7 +6,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::ops::Range;
 
-/// The distribution of a kind of time, in microseconds, or of a ratio.
+/// The distribution of a kind of time, in microseconds, of a ratio, or of a rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spread {
     name: String,
@@ -37,6 +37,9 @@ const BELOW: i32 = 36;
 const BOX: i32 = 7;
 const END: i32 = 4;
 
+/// Least distance between two texts below the axis.
+const BETWEEN: i32 = 8;
+
 /// The space for the median at the right.
 const MEDIAN: i32 = 80;
 
@@ -55,6 +58,14 @@ pub fn spreads(title: &str, spreads: &[Spread]) -> Result<String, PlotError> {
 /// [`PlotError`] if the boxes can't be drawn.
 pub fn ratio_spreads(title: &str, spreads: &[Spread]) -> Result<String, PlotError> {
     draw_all(title, spreads, |ratio| format!("{} x", digits(ratio)))
+}
+
+/// Draws distributions of rates in megabytes per second as [`spreads`] does those of times.
+///
+/// # Errors
+/// [`PlotError`] if the boxes can't be drawn.
+pub fn rate_spreads(title: &str, spreads: &[Spread]) -> Result<String, PlotError> {
+    draw_all(title, spreads, rate)
 }
 
 fn draw_all(title: &str, spreads: &[Spread], text: fn(f64) -> String) -> Result<String, PlotError> {
@@ -99,10 +110,17 @@ impl Axis {
 
     fn draw(&self, root: &DrawingArea<SVGBackend<'_>, Shift>) -> Result<(), PlotError> {
         let Self { pixels, rows, .. } = self;
+        let mut free = 0;
         for time in marks(&self.times) {
             let x = self.x(time);
             root.draw(&PathElement::new([(x, rows.start), (x, rows.end)], GRID))?;
-            root.draw_text(&(self.text)(time), &centred(SIZE), (x, rows.end + 8))?;
+            let text = (self.text)(time);
+            let half = width_of(&text, SIZE) / 2;
+            // A value without room for its text has a line alone.
+            if x - half >= free {
+                root.draw_text(&text, &centred(SIZE), (x, rows.end + 8))?;
+                free = x + half + BETWEEN;
+            }
         }
         root.draw(&PathElement::new([(pixels.start, rows.end), (pixels.end, rows.end)], BLACK))?;
         root.draw_text(
@@ -156,6 +174,14 @@ fn time(microseconds: f64) -> String {
     format!("{} {unit}", digits(value))
 }
 
+/// Formats megabytes per second with three digits, in the unit that suits them.
+fn rate(megabytes: f64) -> String {
+    match megabytes {
+        below if below < 1e3 => format!("{} MB/s", digits(below)),
+        above => format!("{} GB/s", digits(above / 1e3)),
+    }
+}
+
 /// Formats a value with three digits, without trailing zeros behind the point.
 fn digits(value: f64) -> String {
     let decimals = match value {
@@ -198,20 +224,24 @@ mod tests {
 
     #[test]
     fn no_text_overlaps_another_however_many_there_are() {
-        for (count, factor) in [(1, 1.5), (2, 2.0), (18, 40.0), (40, 1e6)] {
+        for (count, factor) in [(1, 1.5), (2, 2.0), (18, 40.0), (18, 900.0), (40, 1e6)] {
             let spread = |at: usize| {
                 let name = "resumed, with a shared key ".repeat(1 + at % 2);
                 let middle = 3.0 * f64::powf(factor, at as f64 / count as f64);
                 Spread::of(&name, &[middle * 0.9, middle, middle * 1.3]).unwrap()
             };
-            let drawn = spreads("Time to connect", &(0..count).map(spread).collect::<Vec<_>>()).unwrap();
-            assert_eq!(overlapping(&drawn), Vec::<String>::new(), "{count}, {factor}");
+            let all: Vec<_> = (0..count).map(spread).collect();
+            for draw in [spreads, rate_spreads] {
+                let drawn = draw("Time to connect", &all).unwrap();
+                assert_eq!(overlapping(&drawn), Vec::<String>::new(), "{count}, {factor}");
+            }
         }
     }
 
     #[test]
-    fn times_have_the_unit_that_suits_them() {
+    fn times_and_rates_have_the_unit_that_suits_them() {
         let times = [0.46, 5.0, 14.93, 558.2, 50_133.2, 1_340_334.0, 1e7].map(time);
+        assert_eq!([9.5, 950.0, 4631.0].map(rate), ["9.5 MB/s", "950 MB/s", "4.63 GB/s"]);
         assert_eq!(times, ["460 ns", "5 µs", "14.9 µs", "558 µs", "50.1 ms", "1.34 s", "10 s"]);
     }
 }

@@ -16,6 +16,7 @@ pub(crate) use store::{Options as StoreOptions, run as store};
 use crate::harness::{Counter, ETHERNET, Effort, alternate};
 use crate::kv::{Curve, Sample, Setup};
 use crate::report::{Budget, Report, Row};
+use crate::throughput::{Runs, Transfer, over};
 use crate::{Error, ErrorKind};
 use bertha_datapath_caladan::AVAILABLE;
 use serde::{Deserialize, Serialize};
@@ -51,28 +52,31 @@ pub(crate) enum Rows {
     Throughput,
 }
 
-/// The rows and curves of a program.
+/// The rows of a program, and what its figure draws.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Made {
+pub(crate) struct Made {
     rows: Vec<Row>,
-    curves: Vec<Curve>,
+    /// The latencies of stores by load.
+    pub(crate) curves: Vec<Curve>,
+    /// The runs of transfers.
+    pub(crate) runs: Vec<Runs>,
 }
 
-/// Adds rows to a report, and returns the curves of the program's figure. Without Caladan, or if it can't be run, the row says so.
+/// Adds rows to a report, and returns what the program's figure draws. Without Caladan, or if it can't be run, the row says so.
 ///
 /// # Errors
 /// The errors of finding this program.
-pub(crate) fn add(rows: Rows, effort: Effort, report: &mut Report) -> Result<Vec<Curve>, Error> {
+pub(crate) fn add(rows: Rows, effort: Effort, report: &mut Report) -> Result<Made, Error> {
     if !AVAILABLE {
         report.skip("over Caladan", "built without it; see scripts/caladan install");
-        return Ok(Vec::new());
+        return Ok(Made::default());
     }
-    let Made { rows, curves } = beside(rows, effort).unwrap_or_else(|error| {
+    let mut made = beside(rows, effort).unwrap_or_else(|error| {
         report.skip("over Caladan", &error.to_string());
         Made::default()
     });
-    report.extend(rows);
-    Ok(curves)
+    report.extend(std::mem::take(&mut made.rows));
+    Ok(made)
 }
 
 fn beside(rows: Rows, effort: Effort) -> Result<Made, Error> {
@@ -93,15 +97,15 @@ pub(crate) fn print(rows: Rows, effort: Effort) -> Result<(), Error> {
         _ => "its kernel module emulated",
     };
     let mut report = Report::new("caladan");
-    let mut curves = Vec::new();
+    let mut made = Made::default();
     match rows {
         Rows::Datapaths => {
-            curves = stores(effort, &mut report)?;
+            made.curves = stores(effort, &mut report)?;
             echoes(module, effort, &mut report)?;
         }
-        Rows::Throughput => files(module, effort, &mut report)?,
+        Rows::Throughput => made.runs = files(effort, &mut report)?,
     }
-    tell(&Made { rows: report.rows().to_vec(), curves })
+    tell(&Made { rows: report.rows().to_vec(), ..made })
 }
 
 /// Prints a sample, or all of them, for the process that asked.
@@ -114,18 +118,15 @@ pub(crate) fn tell(made: &impl Serialize) -> Result<(), Error> {
     Ok(())
 }
 
-fn files(module: &str, effort: Effort, report: &mut Report) -> Result<(), Error> {
-    let name = |what: &str| format!("1452-byte datagrams, 1 connections: {what} ({module})");
-    let samples = (0..effort.pick(7, 3)).map(|_| Ok(file_by_hand()? * ETHERNET as f64 / 1e6));
-    let samples = samples.collect::<Result<Vec<f64>, Error>>()?;
-    report.median(name("datagrams in C over Caladan, without repair"), &samples, |it| *it, "MB/s");
-    for (how, arguments) in [("in place of tokio", &[][..]), ("beside tokio", &["--bridged"])] {
-        let samples = (0..effort.pick(7, 3)).map(|_| sample("files", arguments));
-        let samples = samples.collect::<Result<Vec<_>, _>>()?;
-        let name = name(&format!("Bertha over Caladan, {how}"));
-        report.median(name, &samples, |it| *it / 1e6, "MB/s");
-    }
-    Ok(())
+/// Runs the transfers of Figure 3.3, and that of the whole transport beside tokio.
+fn files(effort: Effort, report: &mut Report) -> Result<Vec<Runs>, Error> {
+    let by = |how| sample("files", &["--how", how]);
+    let mut raw = || Ok(file_by_hand()? * ETHERNET as f64);
+    let transfers: [Transfer<'_>; 3] = [&mut raw, &mut || by("nothing"), &mut || by("whole")];
+    let mut runs = over("Caladan, one core", transfers, effort, report)?;
+    let bridged = (0..effort.pick(7, 3)).map(|_| by("bridged")).collect::<Result<Vec<_>, _>>()?;
+    runs.push(Runs::new("Caladan beside tokio, whole transport", bridged));
+    Ok(runs)
 }
 
 /// Compares the store with Chunnels to the store without them, and returns the latencies by load of both, and of the store beside
@@ -152,7 +153,7 @@ fn stores(effort: Effort, report: &mut Report) -> Result<Vec<Curve>, Error> {
     };
     let most = effort.pick(400_000, 50_000);
     Ok(vec![
-        Curve::of("Caladan, both ends on a core", loads(most), effort, with)?,
+        Curve::of("Caladan, one core", loads(most), effort, with)?,
         Curve::of("Caladan, without Chunnels", loads(most), effort, without)?,
         Curve::of("Caladan beside tokio", loads(effort.pick(16_000, 1_600)), effort, beside)?,
     ])

@@ -79,7 +79,7 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
         curves.push(Curve::of(name, LOADS.map(|in_flight| setup(in_flight, effort)), effort, run)?);
     }
     #[cfg(feature = "caladan")]
-    curves.extend(crate::caladan::add(crate::caladan::Rows::Datapaths, effort, &mut report)?);
+    curves.extend(crate::caladan::add(crate::caladan::Rows::Datapaths, effort, &mut report)?.curves);
     curves.iter().for_each(|curve| curve.add_to(&mut report));
     let lines: Vec<_> = curves.iter().map(Curve::line).collect();
     report.draw("datapaths.svg", latency_by_load(&lines, Scale::Logarithmic))?;

@@ -4,6 +4,7 @@ pub(crate) mod congestion;
 pub(crate) mod flood;
 #[cfg(feature = "local")]
 pub(crate) mod local;
+mod namespace;
 pub(crate) mod passes;
 #[cfg(feature = "queues")]
 pub(crate) mod pubsub;

@@ -14,7 +14,7 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 
 /// Number of bytes that a negotiated connection puts in front of each message.
-const LINK: usize = 8;
+pub(super) const LINK: usize = 8;
 
 /// Length of a piece's headers: `Reliable`'s and its own.
 const PIECE: usize = 25 + 15;
@@ -181,7 +181,7 @@ where
     Ok(())
 }
 
-fn copy(base: &impl Base, bytes: &[u8]) -> Result<Buf, bertha_core::Error> {
+pub(super) fn copy(base: &impl Base, bytes: &[u8]) -> Result<Buf, bertha_core::Error> {
     let mut message = base.buffer(bytes.len())?;
     message.copy_from_slice(bytes);
     Ok(message)

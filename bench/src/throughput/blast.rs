@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// Largest number of bytes in flight to a socket: they have to fit into its buffer, with the kernel's
 /// overhead.
-const IN_FLIGHT: u64 = 96 * 1024;
+pub(super) const IN_FLIGHT: u64 = 96 * 1024;
 
 /// Largest number of bytes in a call.
 const CALL: usize = 60_000;
@@ -27,7 +27,7 @@ const SEGMENTS: usize = 64;
 const BUFFERS: usize = 8;
 
 /// Time without an arrival after which a datagram counts as lost.
-const TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 
 struct Socket {
     socket: UdpSocket,

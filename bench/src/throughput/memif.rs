@@ -1,7 +1,9 @@
 //! The transfer over two DPDK ports that share memory, with the frames of Ethernet and with larger frames.
 
 use super::bertha::{Ends, over};
-use super::{Contender, Setup};
+use super::figure::{self, Runs};
+use super::ports::Ports;
+use super::{Contender, Setup, unrepaired};
 use crate::harness::{ETHERNET, Effort, median, ratio_of_medians};
 use crate::memif::config;
 use crate::report::Report;
@@ -43,16 +45,33 @@ pub(super) fn run(
     Ok(())
 }
 
-fn ends(number: u32, mtu: u16) -> Result<Ends<Dpdk>, Error> {
-    let open = |side, role, address| {
-        let dpdk = Dpdk::open(&Config { mtu, buffers: BUFFERS, ..config(number, side, role, address) });
-        dpdk.map_err(Error::while_doing(ErrorKind::Bertha, "opening a port"))
-    };
-    Ok(Ends {
-        server: open(0, "server", "10.0.0.1/24")?,
-        client: open(1, "client", "10.0.0.2/24")?,
-        at: ([10, 0, 0, 1], 0).into(),
+/// Runs the transfers of Figure 3.3.
+pub(super) fn figure(setup: &Setup, effort: Effort, report: &mut Report) -> Result<Vec<Runs>, Error> {
+    let mtu = Config::default().mtu;
+    let ends = &ends(2, mtu)?;
+    let [sender, receiver] = configs(3, mtu);
+    let mut ports = Ports::open(&sender, &receiver)?;
+    figure::over(
+        "memif",
+        [&mut || ports.run(setup), &mut || unrepaired::over(ends, setup), &mut || over(ends, setup)],
+        effort,
+        report,
+    )
+}
+
+/// Returns the settings of both ports of a pair.
+fn configs(number: u32, mtu: u16) -> [Config; 2] {
+    [(0, "server", "10.0.0.1/24"), (1, "client", "10.0.0.2/24")].map(|(side, role, address)| Config {
+        mtu,
+        buffers: BUFFERS,
+        ..config(number, side, role, address)
     })
+}
+
+fn ends(number: u32, mtu: u16) -> Result<Ends<Dpdk>, Error> {
+    let [server, client] = configs(number, mtu);
+    let open = |config| Dpdk::open(config).map_err(Error::while_doing(ErrorKind::Bertha, "opening a port"));
+    Ok(Ends { server: open(&server)?, client: open(&client)?, at: ([10, 0, 0, 1], 0).into() })
 }
 
 fn race(ends: &Ends<Dpdk>, setup: &Setup, runs: usize, row: &str, report: &mut Report) -> Result<(), Error> {

@@ -11,9 +11,12 @@ mod bertha;
 mod blast;
 #[cfg(feature = "caladan")]
 mod caladan;
+mod figure;
 #[cfg(feature = "dpdk")]
 mod memif;
 mod memory;
+#[cfg(feature = "dpdk")]
+mod ports;
 mod probe;
 #[cfg(feature = "quic")]
 mod quic;
@@ -21,9 +24,12 @@ mod rows;
 mod tcp;
 #[cfg(feature = "tls")]
 mod tls;
+mod unrepaired;
 
 #[cfg(feature = "caladan")]
 pub(crate) use caladan::{Options as CaladanOptions, run as over_caladan};
+#[cfg(feature = "caladan")]
+pub(crate) use figure::{Runs, Transfer, over};
 pub(crate) use probe::probe;
 pub(crate) use rows::{Options, run};
 

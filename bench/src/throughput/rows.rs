@@ -46,8 +46,7 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
     }
     #[cfg(feature = "dpdk")]
     super::memif::run(&options.connections, bytes, effort, &mut report)?;
-    #[cfg(feature = "caladan")]
-    let _no_curves = crate::caladan::add(crate::caladan::Rows::Throughput, effort, &mut report)?;
+    super::figure::run(bytes, effort, &mut report)?;
     let setup = Setup { connections: 1, bytes: 16_000_000, datagram: ETHERNET };
     let paired = alternate(
         effort.pick(301, 11),
