@@ -27,6 +27,11 @@
 //! The crate does no I/O, starts no task and reads no clock: code that needs a runtime gets it from [`Base::runtime`].
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
+// In another crate, which has passes or not, the compiler does not look into the imports of `make_stack!`.
+#![cfg_attr(
+    test,
+    allow(unused_imports, reason = "make_stack! imports the passes of the crate, and there are none")
+)]
 
 // The derives name this crate from outside, so its own tests and examples have to name it in the same way.
 extern crate self as bertha_core;

@@ -19,7 +19,8 @@
 /// ```
 // `crate` is the crate that makes the stack: the passes are at its root, if there are any. A glob import of an
 // inner block goes before that of an outer block, so a root without passes leaves the function that does nothing.
-// The elements stand outside of both blocks, and see neither import.
+// The elements stand outside of both blocks, and see neither import. An `allow` for an import without a use would be an
+// error in a crate that forbids them, whereas the lint passes over the macros of other crates.
 #[allow(clippy::crate_in_macro_def, reason = "the passes are those of the calling crate")]
 #[macro_export]
 macro_rules! make_stack {
@@ -27,11 +28,9 @@ macro_rules! make_stack {
     () => { $crate::Bottom };
     ($($elements:tt)*) => {
         ({
-            #[allow(unused_imports, clippy::wildcard_imports)]
             use $crate::pass::no_passes::*;
             {
-                #[allow(unused_imports, clippy::wildcard_imports)]
-                use crate::*;
+                    use crate::*;
                 __bertha_passes
             }
         })($crate::plain_stack!($($elements)*))

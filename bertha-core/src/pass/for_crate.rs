@@ -65,6 +65,11 @@ use std::panic::Location;
 #[macro_export]
 macro_rules! passes {
     ($($passes:tt)+) => {
+        // First, for its name to begin the errors. In a module or in a function, `make_stack!` would not find the passes.
+        #[doc(hidden)]
+        struct PassesStandOnceAtTheRootOfTheCrate;
+        const _: crate::PassesStandOnceAtTheRootOfTheCrate = PassesStandOnceAtTheRootOfTheCrate;
+
         #[doc(hidden)]
         type __BerthaPasses = $crate::__pass_types!([] $($passes)+);
 
@@ -74,10 +79,6 @@ macro_rules! passes {
             $crate::pass::optimize_for_crate($crate::__passes!([] $($passes)+), stack)
         }
 
-        // In a module or in a function, `make_stack!` would not find the passes.
-        #[doc(hidden)]
-        struct PassesStandAtTheRootOfTheCrate;
-        const _: crate::PassesStandAtTheRootOfTheCrate = PassesStandAtTheRootOfTheCrate;
     };
     () => { compile_error!("passes! needs at least one pass: passes!(Pass)"); };
 }

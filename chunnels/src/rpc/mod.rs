@@ -77,6 +77,7 @@
 //! | calls of a connection at the server ([`Serve::concurrency`]) | 1,024 | the client learns the limit, and callers wait as above |
 //! | responses of a stream that were not taken | 64 | the server makes no more |
 //! | requests of a stream that the handler has not taken | 64 | the client makes no more; a request beyond is dropped, counted, and fails the stream. All calls of a connection together may hold 64 requests each |
+//! | bytes of such requests, all streams of a connection together ([`Serve::waiting_bytes`]) | 256 MiB | the stream of the request that exceeds them fails with [`Overloaded`](FailureKind::Overloaded); others go on |
 //! | requests or responses of one stream | 4,294,967,232 | the stream goes no further |
 //! | answers that a client does not read | two bursts of 256 answers or 256 KiB | the server makes no more; deadlines and cancellations go on |
 //! | time of calls under way at the end of a server ([`Shutdown::begin`]) | set by the caller | the calls are cancelled; a client that reads nothing is dropped a second later |

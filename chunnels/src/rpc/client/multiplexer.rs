@@ -1,6 +1,9 @@
 //! Calls of many tasks over one connection.
 
 mod requests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests;
 
 use super::calls::{Calls, Streams};
 use super::room::Room;
@@ -25,6 +28,9 @@ use std::time::{Duration, Instant};
 
 /// The messages that are received, and calls that are answered, at a time.
 const BURST: usize = 64;
+
+/// The pause before a call is made that was refused twice; it doubles with each further refusal, up to 128 times as long.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// The calls under way, unless another limit is set: as many as a server allows by default.
 const LIMIT: usize = 1024;
@@ -69,7 +75,8 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
 
     /// Calls over `connection`, at most `limit` at a time. A call beyond waits, in turn and up to its deadline, until a call under way has
     /// ended. A server that allows fewer calls refuses a call; from then on the server's limit holds, and the refused call is made again, unless it
-    /// has a stream of responses or of requests. Without a deadline a task waits for ever that holds all the room by streams which it does not read.
+    /// has a stream of responses or of requests. A call that is refused several times is made ever more rarely, at last every 128 ms. Without a
+    /// deadline a task waits for ever that holds all the room by streams which it does not read.
     pub fn with_limit(connection: C, limit: usize) -> Self {
         let limit = limit.clamp(1, MAX_SLOT as usize);
         let state = MultiplexerState { calls: Calls::new(limit), sender: None, timer: None };
@@ -173,6 +180,14 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
         Ok(CallPlace { held: self.held.clone() })
     }
 
+    /// Waits before a call is made again that the server has refused several times, although the client keeps to the
+    /// server's limit: otherwise both ends would be busy with that call alone.
+    async fn pause(&self, refusals: u32, until: Option<Instant>) {
+        let shared = &self.held.shared;
+        let again = shared.now() + PAUSE * (1 << refusals.saturating_sub(2).min(7));
+        shared.connection.base().runtime().sleep_until(until.map_or(again, |until| until.min(again))).await;
+    }
+
     fn until(&self, deadline: Option<Duration>) -> Option<Instant> {
         deadline.and_then(|within| self.held.shared.now().checked_add(within))
     }
@@ -245,6 +260,7 @@ impl<C: Connection<Data = Message>> Caller for Multiplexer<C> {
     ) -> impl Future<Output = Result<Answer, Failure>> + Send {
         trace::calling(method, async move {
             let until = self.until(deadline);
+            let mut refusals = 0;
             loop {
                 let mut pending = self.begin(method, until, metadata, request, Streams::Neither).await?;
                 let answer = poll_fn(|cx| {
@@ -259,8 +275,12 @@ impl<C: Connection<Data = Message>> Caller for Multiplexer<C> {
                 .await;
                 match answer {
                     // The server's limit holds by now.
-                    Err(failure) if failure.is_refusal() => {}
+                    Err(failure) if failure.is_refusal() => refusals += 1,
                     answer => return answer,
+                }
+                drop(pending);
+                if refusals > 1 {
+                    Box::pin(self.pause(refusals, until)).await;
                 }
             }
         })

@@ -18,6 +18,7 @@ mod statistics;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests panic to fail")]
 mod tests;
+mod waiting;
 mod woken;
 
 pub use context::Context;

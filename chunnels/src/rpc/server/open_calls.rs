@@ -3,6 +3,7 @@
 use super::context::{Context, OfPeer};
 use super::due::Due;
 use super::requests::ArrivedRequests;
+use super::waiting::Waiting;
 use crate::rpc::message::{CallId, Content};
 use crate::rpc::{Failure, FailureKind, Metadata};
 use bertha_core::{Buf, Connection, PeerIdentity};
@@ -24,6 +25,7 @@ pub(super) struct OpenCalls<'a> {
     /// True once a handler has asked for its requests.
     has_streams: AtomicBool,
     due: Arc<Due>,
+    waiting: Arc<Waiting>,
 }
 
 #[derive(Default)]
@@ -33,9 +35,10 @@ struct OpenCall {
 }
 
 impl<'a> OpenCalls<'a> {
-    pub(super) fn new(connection: &'a impl Connection, named: Option<PeerIdentity>) -> Self {
+    /// Makes them for a connection at which requests of this many bytes may wait for their handlers.
+    pub(super) fn new(connection: &'a impl Connection, named: Option<PeerIdentity>, bytes: usize) -> Self {
         let (open, is_used, has_streams, due) = Default::default();
-        Self { connection, named, open, is_used, has_streams, due }
+        Self { connection, named, open, is_used, has_streams, due, waiting: Arc::new(Waiting::new(bytes)) }
     }
 
     /// Returns the context of a call, and makes it if it is asked for the first time.
@@ -56,9 +59,11 @@ impl<'a> OpenCalls<'a> {
         let requests = &mut open.entry(call).or_default().requests;
         if requests.is_some() {
             let failure = Failure::new("the requests of the call were taken already");
-            return Arc::new(ArrivedRequests::failed(call, failure, self.due.clone()));
+            let (due, waiting) = (self.due.clone(), self.waiting.clone());
+            return Arc::new(ArrivedRequests::failed(call, failure, due, waiting));
         }
-        requests.insert(Arc::new(ArrivedRequests::new(call, self.due.clone()))).clone()
+        let arrived = ArrivedRequests::new(call, self.due.clone(), self.waiting.clone());
+        requests.insert(Arc::new(arrived)).clone()
     }
 
     /// Takes in a request of a stream. Returns false if no call waits for it.

@@ -1,6 +1,7 @@
 //! The stream of requests of a call, for its handler.
 
 use super::due::Due;
+use super::waiting::Waiting;
 use crate::rpc::encode::decode;
 use crate::rpc::message::{CallId, Content};
 use crate::rpc::parts::{Next, Parts, Violation};
@@ -22,7 +23,9 @@ use std::task::{Context, Poll, Waker, ready};
 /// the protocol, or once the call is over, for a handler that has moved it to another task: answered, cancelled, past its
 /// deadline, or with its connection. Requests that have arrived and were not taken are dropped then.
 ///
-/// At most 64 requests wait here; the client makes no more before they were taken. If it is dropped before its end, the
+/// At most 64 requests wait here; the client makes no more before they were taken. A stream whose request exceeds the
+/// [bytes](super::Serve::waiting_bytes) that may wait at its connection fails with
+/// [`Overloaded`](FailureKind::Overloaded). If it is dropped before its end, the
 /// client drops its stream, and the call goes on.
 pub struct Requests<T> {
     arrived: Arc<ArrivedRequests>,
@@ -86,10 +89,13 @@ pub(super) struct ArrivedRequests {
     call: CallId,
     state: Mutex<State>,
     due: Arc<Due>,
+    waiting: Arc<Waiting>,
 }
 
 struct State {
     parts: Parts,
+    /// The bytes of those parts that have arrived.
+    bytes: usize,
     /// True until the handler takes no more.
     is_taken: bool,
     failure: Option<Failure>,
@@ -98,16 +104,18 @@ struct State {
 
 impl ArrivedRequests {
     /// Makes a stream, and lets the client begin.
-    pub(super) fn new(call: CallId, due: Arc<Due>) -> Self {
+    pub(super) fn new(call: CallId, due: Arc<Due>, waiting: Arc<Waiting>) -> Self {
         let parts = Parts::new();
         due.add(call, Content::Credit { parts: parts.granted() });
-        Self { call, state: Mutex::new(State { parts, is_taken: true, failure: None, waker: None }), due }
+        let state = State { parts, bytes: 0, is_taken: true, failure: None, waker: None };
+        Self { call, state: Mutex::new(state), due, waiting }
     }
 
     /// Makes a stream that fails at once.
-    pub(super) fn failed(call: CallId, failure: Failure, due: Arc<Due>) -> Self {
-        let state = State { parts: Parts::new(), is_taken: false, failure: Some(failure), waker: None };
-        Self { call, state: Mutex::new(state), due }
+    pub(super) fn failed(call: CallId, failure: Failure, due: Arc<Due>, waiting: Arc<Waiting>) -> Self {
+        let (parts, failure) = (Parts::new(), Some(failure));
+        let state = State { parts, bytes: 0, is_taken: false, failure, waker: None };
+        Self { call, state: Mutex::new(state), due, waiting }
     }
 
     fn poll(&self, cx: &Context<'_>) -> Poll<Option<Result<Buf, Failure>>> {
@@ -117,6 +125,8 @@ impl ArrivedRequests {
         }
         match state.parts.take() {
             Next::Part(part) => {
+                state.bytes -= part.len();
+                self.waiting.remove(part.len());
                 if let Some(parts) = state.parts.due_credit() {
                     self.due.add(self.call, Content::Credit { parts });
                 }
@@ -135,7 +145,7 @@ impl ArrivedRequests {
         let mut state = self.state.lock();
         if state.is_taken {
             state.is_taken = false;
-            state.parts.clear();
+            self.clear(&mut state);
             if !state.parts.has_end() {
                 self.due.add(self.call, Content::Cancel);
             }
@@ -149,7 +159,16 @@ impl ArrivedRequests {
             // On its way as the handler left.
             return state.parts.is_granted(index);
         }
+        let bytes = part.len();
         let taken = state.parts.on_part(index, part);
+        if taken.is_ok() {
+            if !self.waiting.add(bytes) {
+                self.due.add(self.call, Content::Cancel);
+                self.fail(state, too_many_bytes(self.waiting.limit()));
+                return true;
+            }
+            state.bytes += bytes;
+        }
         self.finish(state, taken)
     }
 
@@ -166,7 +185,7 @@ impl ArrivedRequests {
     fn finish(&self, mut state: MutexGuard<'_, State>, taken: Result<(), Violation>) -> bool {
         if taken.is_err() {
             self.due.add(self.call, Content::Cancel);
-            fail(state, wrong());
+            self.fail(state, wrong());
             return false;
         }
         let waker = state.waker.take();
@@ -177,21 +196,36 @@ impl ArrivedRequests {
 
     /// Fails the stream, since its call is over, unless the handler has taken its end.
     pub(super) fn end(&self, failure: Failure) {
-        fail(self.state.lock(), failure);
+        self.fail(self.state.lock(), failure);
+    }
+
+    /// Drops the requests that were not taken, and tells the handler, if it takes requests still.
+    fn fail(&self, mut state: MutexGuard<'_, State>, failure: Failure) {
+        if !state.is_taken {
+            return;
+        }
+        state.is_taken = false;
+        self.clear(&mut state);
+        state.failure = Some(failure);
+        let waker = state.waker.take();
+        drop(state);
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    /// Drops the requests that were not taken.
+    fn clear(&self, state: &mut State) {
+        state.parts.clear();
+        self.waiting.remove(std::mem::take(&mut state.bytes));
     }
 }
 
-/// Drops the requests that were not taken, and tells the handler, if it takes requests still.
-fn fail(mut state: MutexGuard<'_, State>, failure: Failure) {
-    if !state.is_taken {
-        return;
-    }
-    state.is_taken = false;
-    state.parts.clear();
-    state.failure = Some(failure);
-    let waker = state.waker.take();
-    drop(state);
-    waker.into_iter().for_each(Waker::wake);
+#[cold]
+fn too_many_bytes(limit: usize) -> Failure {
+    let what = format!(
+        "requests of this client wait for their handlers with more than {limit} bytes together; the server sets the limit \
+         by `Serve::waiting_bytes`"
+    );
+    Failure::of(FailureKind::Overloaded, what)
 }
 
 #[cold]

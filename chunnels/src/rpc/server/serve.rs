@@ -27,12 +27,16 @@ const BURST: usize = 64;
 /// The calls of one client under way, unless another limit is set.
 const CONCURRENCY: usize = 1024;
 
+/// The bytes of requests of streams that wait for the handlers of one client, unless another limit is set.
+const WAITING_BYTES: usize = 256 << 20;
+
 /// Answers the calls of one connection, to be awaited: by [`serve`].
 #[must_use = "nothing is answered before it is awaited"]
 pub struct Serve<C, S> {
     connection: C,
     service: S,
     concurrency: usize,
+    waiting_bytes: usize,
     of_no_call: DropCounter,
     calls: ServedCalls,
     peer: Option<PeerIdentity>,
@@ -58,7 +62,8 @@ where
     S: Service,
 {
     let (of_no_call, calls) = Default::default();
-    Serve { connection, service, concurrency: CONCURRENCY, of_no_call, calls, peer: None, shutdown: None }
+    let (concurrency, waiting_bytes) = (CONCURRENCY, WAITING_BYTES);
+    Serve { connection, service, concurrency, waiting_bytes, of_no_call, calls, peer: None, shutdown: None }
 }
 
 impl<C, S> Serve<C, S> {
@@ -67,6 +72,13 @@ impl<C, S> Serve<C, S> {
     /// [`Overloaded`](crate::rpc::FailureKind::Overloaded).
     pub fn concurrency(self, concurrency: usize) -> Self {
         Self { concurrency, ..self }
+    }
+
+    /// Sets how many bytes of requests of streams may wait for their handlers, 256 MiB otherwise: those of all streams of
+    /// the connection together. A stream whose request exceeds it fails with
+    /// [`Overloaded`](crate::rpc::FailureKind::Overloaded). A request is always taken if no other waits.
+    pub fn waiting_bytes(self, waiting_bytes: usize) -> Self {
+        Self { waiting_bytes, ..self }
     }
 
     /// Sets the counter of messages that are dropped since they are of no call: calls that came twice or after their cancellation,
@@ -110,7 +122,7 @@ where
     }
 }
 
-debug_fields!(Serve < C, S > { concurrency });
+debug_fields!(Serve < C, S > { concurrency, waiting_bytes });
 
 /// The event that ended a wait.
 enum Event {
@@ -137,9 +149,9 @@ where
     C: Connection<Data = Message>,
     S: Service,
 {
-    let Serve { connection, service, concurrency, of_no_call, calls, peer, shutdown } = serve;
+    let Serve { connection, service, concurrency, waiting_bytes, of_no_call, calls, peer, shutdown } = serve;
     let stop = shutdown.map(|mut watched| -> Stop { Box::pin(async { (watched.begun().await, watched) }) });
-    let open = OpenCalls::new(&connection, peer);
+    let open = OpenCalls::new(&connection, peer, waiting_bytes);
     let begin = |method, request, trace| trace::handling(method, trace, service.call(request));
     let answering = Answering {
         connection: &connection,

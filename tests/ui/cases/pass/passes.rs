@@ -1,4 +1,6 @@
-//! `passes!` rewrites every stack of the crate, in whichever module it stands and however `make_stack!` is imported.
+//! `passes!` rewrites every stack of the crate, in whichever module it stands and however `make_stack!` is imported,
+//! also in a crate that forbids imports without a use.
+#![forbid(unused_imports)]
 
 use bertha_core::{Describe, Error, Optimized, make_stack, plain_stack, select};
 

@@ -59,6 +59,9 @@ fn part(slot: u32, index: u32, bytes: &[u8]) -> Message {
     Message { body: Some(Buf::copy_of(bytes, 64).unwrap()), ..signal(slot, Content::Part { index }) }
 }
 
+/// The bytes of requests that may wait at the server.
+const BYTES: usize = 1_000;
+
 /// A raw client, the service that it calls, and the counts of the server.
 struct Scene {
     client: PairConnection<SimRuntime, Message>,
@@ -94,7 +97,7 @@ fn with_client(test: impl AsyncFnOnce(&SimRuntime, Scene)) {
     sim.run(async {
         let (client, there) = pair_of(runtime.clone());
         let (sums, calls) = <(Sums, ServedCalls)>::default();
-        let serving = serve(there, sums.clone()).counted_by(&calls).into_future();
+        let serving = serve(there, sums.clone()).counted_by(&calls).waiting_bytes(BYTES).into_future();
         let _server = runtime.spawn(async move { serving.await.unwrap() });
         test(&runtime, Scene { client, sums, calls }).await;
     });
@@ -226,5 +229,45 @@ fn requests_are_taken_once() {
         let (content, text) = scene.next().await;
         assert_eq!(content, failed(FailureKind::Failed));
         assert!(String::from_utf8(text).unwrap().contains("taken already"));
+    });
+}
+
+#[test]
+fn a_stream_beyond_the_bytes_that_may_wait_fails_and_others_go_on() {
+    with_client(async |runtime, scene| {
+        let settle = || runtime.sleep_until(runtime.now() + MS);
+        scene.send([call(1, MOVE, 0, 0)]).await;
+        scene.granted().await;
+        let mut kept = scene.sums.moved.lock().take().unwrap();
+        scene.send([call(2, MOVE, 0, 0)]).await;
+        scene.granted().await;
+        let mut greedy = scene.sums.moved.lock().take().unwrap();
+        // One beyond the limit is taken, as no other waits.
+        scene.send([part(2, 0, &[7; BYTES + 1])]).await;
+        settle().await;
+        greedy.next().await.unwrap().unwrap_err();
+        assert_eq!(scene.next().await.0, Content::Cancel, "no number");
+
+        scene.send([call(3, MOVE, 0, 0)]).await;
+        scene.granted().await;
+        let mut greedy = scene.sums.moved.lock().take().unwrap();
+        // Room that was given back is there again.
+        scene.send([part(1, 0, &[1]), part(3, 0, &[0; BYTES - 2]), part(1, 1, &[2])]).await;
+        settle().await;
+        assert!(scene.client.recv().now_or_never().is_none());
+        scene.send([part(3, 1, &[3])]).await;
+        assert_eq!(scene.next().await.0, Content::Cancel);
+        let failure = greedy.next().await.unwrap().unwrap_err();
+        assert_eq!(failure.kind(), FailureKind::Overloaded, "{failure}");
+        // Another stream has the room, and goes on.
+        scene.send([part(1, 2, &[4]), signal(1, Content::End { parts: 3 })]).await;
+        for number in [1, 2, 4] {
+            assert_eq!(kept.next().await.unwrap().unwrap(), number);
+        }
+        assert!(kept.next().await.is_none());
+        // On its way as the stream failed.
+        scene.send([part(3, 2, &[5])]).await;
+        settle().await;
+        assert_eq!(scene.dropped(), 0);
     });
 }
