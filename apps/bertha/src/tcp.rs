@@ -5,7 +5,7 @@ use bertha::ccp::{Choice, Limits};
 use bertha::{Error, ErrorKind};
 use bertha_ccp_tcp::TcpControl;
 use bertha_program::Termination;
-use clap::Args;
+use clap::{Args, value_parser};
 use std::time::Duration;
 
 /// Time between two looks at the number of flows.
@@ -23,10 +23,10 @@ pub(crate) struct Tcp {
     #[arg(long, value_name = "NAME", default_value = "bertha_ccp")]
     name: String,
     /// The largest window of a flow, in bytes.
-    #[arg(long, value_name = "BYTES", default_value = "67108864")]
+    #[arg(long, value_name = "BYTES", default_value = "67108864", value_parser = value_parser!(u64).range(1..))]
     max_window: u64,
     /// The highest rate of a flow, in bytes per second. Without it, only the window bounds the rate.
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = value_parser!(u64).range(1..))]
     max_rate: Option<u64>,
 }
 

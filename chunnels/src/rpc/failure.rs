@@ -3,7 +3,7 @@
 use super::Metadata;
 use bertha_core::{Error, ErrorKind};
 use std::borrow::Cow;
-use std::fmt;
+use std::fmt::{self, Write};
 
 /// The kind of a [`Failure`], which decides what the caller can do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -78,9 +78,13 @@ impl fmt::Display for FailureKind {
     }
 }
 
+/// Number of letters of a failure's text that are shown.
+const SHOWN: usize = 1024;
+
 /// The reason why a call has no response: a kind, a text, and whether the call may have run nevertheless.
 ///
-/// One pointer wide.
+/// One pointer wide. `Display` and `Debug` show at most 1,024 letters of the text, with control characters escaped;
+/// [`text`](Self::text) has all of it.
 #[derive(Clone)]
 pub struct Failure(Box<Inner>);
 
@@ -204,7 +208,16 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.0.kind, self.0.text)
+        write!(f, "{}: ", self.0.kind)?;
+        // The peer chose the text: it must not end a line, nor move a terminal's cursor.
+        let mut letters = self.0.text.chars();
+        for letter in letters.by_ref().take(SHOWN) {
+            match letter {
+                control if control.is_control() => write!(f, "{}", control.escape_debug())?,
+                letter => f.write_char(letter)?,
+            }
+        }
+        if letters.next().is_some() { f.write_str(" ..") } else { Ok(()) }
     }
 }
 
@@ -256,6 +269,16 @@ mod tests {
         assert_eq!(failure.to_string(), "failed: why");
         assert_eq!(format!("{failure:?}"), "failed: why (may have run)");
         assert_eq!(format!("{:?}", failure.before_running()), "failed: why (did not run)");
+    }
+
+    #[test]
+    fn a_text_that_a_peer_chose_is_shown_in_part_and_in_one_line() {
+        let odd = Failure::new("it's \"a\\b\"\n\u{1b}[2Jé");
+        assert_eq!(odd.to_string(), "failed: it's \"a\\b\"\\n\\u{1b}[2Jé");
+        let long = Failure::new("é".repeat(SHOWN + 1));
+        assert_eq!(long.to_string(), format!("failed: {} ..", "é".repeat(SHOWN)));
+        assert_eq!(long.text().chars().count(), SHOWN + 1);
+        assert_eq!(Failure::new("é".repeat(SHOWN)).to_string(), format!("failed: {}", "é".repeat(SHOWN)));
     }
 
     #[test]

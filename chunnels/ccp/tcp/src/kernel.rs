@@ -176,7 +176,7 @@ fn not_loaded(error: &libbpf_rs::Error) -> Error {
             format!("a congestion control needs root, or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN: {error}")
         }
         _ => format!(
-            "the kernel does not take the congestion control, which needs Linux 6.10 or newer: {error}"
+            "the kernel does not take the congestion control, which needs Linux 6.10 or newer and some 30 file descriptors: {error}"
         ),
     })
 }
