@@ -8,6 +8,7 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
 mod command;
+mod failure;
 mod key;
 mod prefix;
 mod printer;

@@ -8,7 +8,7 @@ use agent::{Aimd, UnixAgent};
 use bertha_ccp::message::{Change, Field, Message, Register};
 use bertha_ccp::{AgentEnd, Ccp, Limits, Pace, Refusal, Refused, Signal, SignalSet, algorithms};
 use bertha_chunnels::Reliable;
-use bertha_chunnels::congestion::{Ack, Algorithm, CongestionControl, Flow, NewFlow, NewReno};
+use bertha_chunnels::congestion::{Ack, Algorithm, CongestionControl, FixedWindow, Flow, NewFlow, NewReno};
 use bertha_core::{Addr, Buf, Connection, Datapath as _, Listener, Wrap};
 use bertha_datapath_sim::{Bottleneck, Link, Sim};
 use compiled::compile;
@@ -171,6 +171,21 @@ fn a_silent_agent_is_replaced_and_can_come_back() {
     assert_eq!(control.window(), 90_000);
     drop(control);
     assert!(link.is_closed(1));
+}
+
+#[test]
+fn the_rate_of_the_fallback_ends_with_it() {
+    let (_link, datapath) = agent::recording();
+    let ccp = Ccp::over(datapath.clone()).fallback(FixedWindow(u64::MAX));
+    let mut control = ccp.start(PACKET);
+    acknowledge(&mut *control, 0);
+    assert_eq!((control.window(), control.rate()), (u64::MAX, Some(u64::MAX)));
+    let install = compile("(def (Report (x 0))) (when true (:= Cwnd 90000))");
+    let program = install.program;
+    let change = Message::Change(Change { flow: 1, program, fields: Vec::new() });
+    agent::hand(&datapath, &[Message::Install(install), change]);
+    acknowledge(&mut *control, 1);
+    assert_eq!((control.window(), control.rate()), (90_000, None));
 }
 
 /// The queue of a Unix socket holds ten messages.

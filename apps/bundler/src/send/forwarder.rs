@@ -2,6 +2,7 @@
 
 use super::counts::Counts;
 use super::line::{State, line};
+use crate::failure::at;
 use crate::printer::Printer;
 use crate::waiting::until_readable;
 use bertha_bundle::{Header, Sendbox};
@@ -75,7 +76,7 @@ impl Forwarder {
                 Ok(len) => len,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(super::at(error, "reading packets from the device".to_owned())),
+                Err(error) => return Err(at(error, "reading packets from the device")),
             };
             let packet = buffer.get(..len).unwrap_or_default();
             // A sendbox counts the length that the header gives.

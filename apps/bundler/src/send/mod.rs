@@ -5,6 +5,7 @@ mod forwarder;
 mod line;
 mod routes;
 
+use crate::failure::at;
 use crate::key;
 use crate::prefix::Prefix;
 use crate::printer::Printer;
@@ -100,10 +101,4 @@ impl Sending {
             Order::Priority => Scheduling::Priority(Priorities::Ports(self.first.clone())),
         })
     }
-}
-
-/// Returns an error of the system with the step that failed.
-fn at(error: std::io::Error, step: String) -> Error {
-    let kind = Error::from(std::io::Error::from(error.kind())).kind();
-    Error::new(kind, format!("{step}: {error}"))
 }
