@@ -45,8 +45,8 @@ pub(in super::super) fn run(report: &mut Report, effort: Effort) -> Result<(), E
         let by_kernel = || carried("reno", times, || (), Ok);
         let by_agent = || {
             let check = |obedience: Obedience<'_>| match ccp.statistics().by_agent {
-                1 => obedience.check(),
-                _ => Err(Error::new(ErrorKind::Stalled, "the agent does not control the kernel's flow")),
+                0 => Err(Error::new(ErrorKind::Stalled, "the agent does not control the kernel's flow")),
+                _ => obedience.check(),
             };
             carried(NAME, times, || Obedience::of(&control), check)
         };
