@@ -20,6 +20,8 @@ pub(crate) enum Name {
     Bbr,
     /// A window from the delay in the queue, and from loss where other traffic fills the queue.
     Copa,
+    /// Copa that keeps the queue short beside any traffic, for a path of its own.
+    CopaDefault,
     /// A cubic function of the time since the last loss (RFC 9438).
     Cubic,
     /// A window from the marks of routers (RFC 8257), for networks that mark.
@@ -37,6 +39,7 @@ impl Name {
         match self {
             Self::Bbr => Box::new(Bbr.new_flow(datapath, info)),
             Self::Copa => Box::new(copa.new_flow(datapath, info)),
+            Self::CopaDefault => Box::new(CopaDefault.new_flow(datapath, info)),
             Self::Cubic => Box::new(Cubic.new_flow(datapath, info)),
             Self::Dctcp => Box::new(Dctcp.new_flow(datapath, info)),
             Self::Newreno => Box::new(NewReno.new_flow(datapath, info)),
@@ -55,6 +58,7 @@ impl Name {
         match self {
             Self::Bbr => of(Bbr),
             Self::Copa => of(Copa::default()),
+            Self::CopaDefault => of(CopaDefault),
             Self::Cubic => of(Cubic),
             Self::Dctcp => of(Dctcp),
             Self::Newreno => of(NewReno),
@@ -73,6 +77,26 @@ impl fmt::Display for Name {
 /// Returns the names of all algorithms.
 pub(crate) fn names() -> Vec<&'static str> {
     Name::value_variants().iter().map(|name| name.requested()).collect()
+}
+
+/// Copa that stays in its default mode, by a name of its own: flows with it and flows with Copa that competes can have one agent.
+#[derive(Debug, Clone, Copy)]
+struct CopaDefault;
+
+impl<I: Ipc> CongAlg<I> for CopaDefault {
+    type Flow = <Copa as CongAlg<I>>::Flow;
+
+    fn name() -> &'static str {
+        "copa-default"
+    }
+
+    fn datapath_programs(&self) -> HashMap<&'static str, String> {
+        CongAlg::<I>::datapath_programs(&Copa::without_competition())
+    }
+
+    fn new_flow(&self, datapath: Datapath<I>, info: DatapathInfo) -> Self::Flow {
+        Copa::without_competition().new_flow(datapath, info)
+    }
 }
 
 /// The algorithm of flows that ask for none. Its programs are those of the algorithm of this name.
@@ -109,6 +133,7 @@ pub(crate) fn start<I: Ipc>(sock: I, default: Name, copa: Copa) -> Result<Runnin
         .default_alg(Default { name: default, copa })
         .additional_alg(Bbr)
         .additional_alg(copa)
+        .additional_alg(CopaDefault)
         .additional_alg(Cubic)
         .additional_alg(Dctcp)
         .additional_alg(NewReno)

@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     /// The algorithm of flows that ask for none.
     #[arg(long, value_enum, value_name = "NAME", default_value_t = Name::Cubic)]
     algorithm: Name,
-    /// Makes `copa` keep the queue short beside flows that fill it, and get a small share there.
+    /// Makes `copa` keep the queue short beside flows that fill it, and get a small share there, as `copa-default` always does.
     #[arg(long)]
     without_competition: bool,
     /// Time between two tables of statistics, in seconds.

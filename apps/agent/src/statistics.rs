@@ -59,13 +59,13 @@ fn row(flow: &FlowStatus, reports: f64) -> String {
     let datapath = datapath.file_name().unwrap_or_default().to_string_lossy();
     if !flow.is_controlled() {
         return format!(
-            "  {algorithm:<9} {peer:<21} {:<63}  {}:{number}",
+            "  {algorithm:<12} {peer:<21} {:<63}  {}:{number}",
             "no report yet: its own control goes on",
             escaped(&datapath)
         );
     }
     format!(
-        "  {algorithm:<9} {peer:<21} window {:<14} rate {:<16} {reports:>7.0} reports/s  {}:{number}",
+        "  {algorithm:<12} {peer:<21} window {:<14} rate {:<16} {reports:>7.0} reports/s  {}:{number}",
         or_none(window, "B"),
         or_none(rate, "B/s"),
         escaped(&datapath),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flow_is_controlled_by_the_algorithm_that_it_asks_for() {
-    let names = ["bbr", "copa", "cubic", "newreno", "nimbus", "vegas"];
+    let names = ["bbr", "copa", "copa-default", "cubic", "newreno", "nimbus", "vegas"];
     for (name, way) in names.into_iter().flat_map(|name| WAYS.map(|way| (name, way))) {
         let (folder, socket) = place();
         let agent = Agent::start(&socket, &["--interval", "0.1"]);

@@ -12,7 +12,7 @@ async fn a_flow_whose_algorithm_is_unknown_goes_on_by_itself() {
         let control = way.control(&folder, &socket).algorithm("cubik").unwrap();
         let transfer = Transfer::begin(control.clone()).await;
         transfer.continues(500).await;
-        agent.prints("requests the algorithm `cubik`, and this agent has bbr, copa, cubic");
+        agent.prints("requests the algorithm `cubik`, and this agent has bbr, copa, copa-default, cubic");
         assert_eq!(control.statistics().by_agent, 0);
         transfer.end().await;
     }
@@ -27,7 +27,7 @@ async fn a_flow_that_refuses_its_program_is_not_shown_as_controlled() {
     let transfer = Transfer::begin(control.clone()).await;
     transfer.continues(2_000).await;
     agent.prints("no report yet: its own control goes on");
-    assert!(!agent.has_printed("  dctcp     127.0.0.1:", "window"));
+    assert!(!agent.has_printed("  dctcp        127.0.0.1:", "window"));
     assert_eq!(control.statistics().by_agent, 0);
     transfer.end().await;
 }

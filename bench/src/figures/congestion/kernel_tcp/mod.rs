@@ -1,5 +1,11 @@
 //! Table 4.3: Linux's TCP as a datapath of CCP, by a program of eBPF. CUBIC of an agent, on a thread of this process, against the
-//! kernel's CUBIC, in turn, through the shaper between two namespaces.
+//! kernel's CUBIC, in turn, through the shaper between two namespaces. Table 4.1 for the same datapath is in `reporting`.
+
+mod loopback;
+mod obedience;
+mod reporting;
+
+pub(super) use reporting::run as reporting;
 
 use super::flows::path;
 use super::shaped::{Impairments, Scene, Transport, lacking};
@@ -9,6 +15,7 @@ use crate::{Error, ErrorKind};
 use bertha_ccp::algorithms::Cubic;
 use bertha_ccp::{Ccp, Limits, Pace};
 use bertha_ccp_tcp::TcpControl;
+use obedience::Obedience;
 use portus::RunBuilder;
 use portus::ipc::BackendBuilder;
 use std::time::Duration;
@@ -46,8 +53,18 @@ pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
             counted: effort.pick(Duration::from_secs(6), Duration::from_secs(2)),
             seed: 1,
         };
-        let by_kernel = || carried(&scene, "cubic", || 0);
-        let by_agent = || carried(&scene, NAME, || 1_usize.saturating_sub(ccp.statistics().by_agent));
+        let by_kernel = || carried(&scene, "cubic", || Ok(()));
+        let by_agent = || {
+            carried(&scene, NAME, || {
+                let obedience = Obedience::of(&registered);
+                std::thread::sleep(scene.counted * 3 / 4);
+                match ccp.statistics().by_agent {
+                    0 => Err(Error::new(ErrorKind::Stalled, "the agent does not control the kernel's flow")),
+                    // Flows of the run before may not have ended yet.
+                    _ => obedience.check(),
+                }
+            })
+        };
         let paired = alternate(effort.pick(8, 2), by_kernel, by_agent)?;
         let name = format!("4.3t, TCP over {megabits} Mbit/s and {milliseconds} ms");
         let megabits = |rate: &f64| rate * 8.0 / 1e6;
@@ -68,17 +85,19 @@ pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the bytes that arrive in a second. `lacking` returns the number of flows that the agent does not control.
-fn carried(scene: &Scene, control: &'static str, lacking: impl Fn() -> usize + Sync) -> Result<f64, Error> {
+/// Returns the bytes that arrive in a second. `watch` is called when they begin to be counted, and returns before their count ends.
+fn carried(
+    scene: &Scene,
+    control: &'static str,
+    watch: impl FnOnce() -> Result<(), Error> + Send,
+) -> Result<f64, Error> {
     std::thread::scope(|scope| {
-        let looking = scope.spawn(|| {
-            std::thread::sleep(scene.warm_up + scene.counted / 2);
-            lacking()
+        let watching = scope.spawn(|| {
+            std::thread::sleep(scene.warm_up);
+            watch()
         });
         let rates = scene.run(&Transport::Linux(control))?;
-        match looking.join() {
-            Ok(0) => Ok(rates.iter().sum()),
-            _ => Err(Error::new(ErrorKind::Stalled, "the agent does not control the kernel's flow")),
-        }
+        let panicked = |_| Error::new(ErrorKind::Core, "the watch over a flow panicked");
+        watching.join().map_err(panicked)?.map(|()| rates.iter().sum())
     })
 }

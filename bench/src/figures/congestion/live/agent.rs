@@ -17,13 +17,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A way from a datapath to the agent.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Way {
+pub(in super::super) enum Way {
     Socket,
     Memory,
 }
 
 /// An agent in another process, which ends with this value.
-pub(super) struct AgentProcess {
+pub(in super::super) struct AgentProcess {
     child: Child,
     folder: TempDir,
     controls: AtomicU64,
@@ -31,7 +31,7 @@ pub(super) struct AgentProcess {
 
 impl AgentProcess {
     /// Starts an agent with a report each `period`.
-    pub(super) fn start(period: Duration) -> Result<Self, Error> {
+    pub(in super::super) fn start(period: Duration) -> Result<Self, Error> {
         let folder =
             tempfile::tempdir().map_err(Error::while_doing(ErrorKind::Socket, "making a directory"))?;
         let program = std::env::current_exe();
@@ -53,7 +53,7 @@ impl AgentProcess {
     }
 
     /// Returns a congestion control by the agent.
-    pub(super) fn control(&self, way: Way) -> Result<Ccp, Error> {
+    pub(in super::super) fn control(&self, way: Way) -> Result<Ccp, Error> {
         let own = format!("datapath-{}", self.controls.fetch_add(1, Relaxed));
         let folder = self.folder.path();
         let ccp = match way {
@@ -64,7 +64,7 @@ impl AgentProcess {
     }
 
     /// Returns the processor time of the agent so far, of all its threads, in the kernel and outside.
-    pub(super) fn processor(&self) -> Result<Duration, Error> {
+    pub(in super::super) fn processor(&self) -> Result<Duration, Error> {
         let unreadable =
             || Error::new(ErrorKind::Report, "the system does not tell the agent's processor time");
         let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id()));

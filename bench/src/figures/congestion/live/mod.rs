@@ -8,12 +8,12 @@ mod latency;
 mod transfer;
 
 pub(crate) use agent::serve;
+pub(super) use agent::{AgentProcess, Way};
 pub(super) use latency::run as latency;
 
 use crate::Error;
 use crate::harness::{Effort, alternate};
 use crate::report::{Budget, Report};
-use agent::{AgentProcess, Way};
 use bertha_chunnels::congestion::NewReno;
 use std::time::Duration;
 use transfer::{Carried, Transfer};
