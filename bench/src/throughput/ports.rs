@@ -1,5 +1,7 @@
-//! Datagrams from end to end of two DPDK ports that share memory, by hand: as fast as the ports take them, which drop none.
+//! Datagrams from end to end of two DPDK ports that share memory, by hand: held back as those [over sockets](super::blast) are, by the
+//! receiver's progress in memory, so that those on their way stay in the processor's cache.
 
+use super::blast::{IN_FLIGHT, TIMEOUT};
 use super::{Setup, file};
 use crate::harness::{self, Placement};
 use crate::memif::frame::{End, HEADERS};
@@ -7,13 +9,11 @@ use crate::{Error, ErrorKind};
 use bertha_core::Buf;
 use bertha_datapath_dpdk::{Burst, Config, Packet, Port};
 use std::net::Ipv4Addr;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
 
 const SENDER: End = End::new(Ipv4Addr::new(10, 0, 0, 1), 7);
 const RECEIVER: End = End::new(Ipv4Addr::new(10, 0, 0, 2), 4000);
-
-/// Time without an arrival after which a datagram counts as lost.
-const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Number of polls in vain between two looks at the clock.
 const POLLS: u64 = 1 << 12;
@@ -37,11 +37,13 @@ impl Ports {
         let (client_core, server_core) = Placement::AcrossCores.cores()?;
         let Self { sender, receiver } = self;
         let file = file(setup);
+        let arrived = AtomicU64::new(0);
         let start = Instant::now();
         std::thread::scope(|scope| {
-            let sending =
-                scope.spawn(|| harness::pin(server_core).and_then(|()| send(sender, &file, setup.datagram)));
-            let received = harness::run_on(client_core, || receive(receiver, setup.bytes));
+            let sending = scope.spawn(|| {
+                harness::pin(server_core).and_then(|()| send(sender, &file, setup.datagram, &arrived))
+            });
+            let received = harness::run_on(client_core, || receive(receiver, setup.bytes as u64, &arrived));
             let panicked = |_| Err(Error::new(ErrorKind::Core, "the sender panicked"));
             let sent = sending.join().unwrap_or_else(panicked);
             let elapsed = received?.duration_since(start);
@@ -50,10 +52,11 @@ impl Ports {
     }
 }
 
-fn send(port: &mut Port, file: &[u8], datagram: usize) -> Result<(), Error> {
+fn send(port: &mut Port, file: &[u8], datagram: usize, arrived: &AtomicU64) -> Result<(), Error> {
     port.enter_thread();
     let (pool, headers) = (port.pool(), SENDER.to(&RECEIVER));
     let mut leaving = Burst::new();
+    let mut sent = 0;
     for payload in file.chunks(datagram) {
         let mut frame: Buf = pool.buffer(HEADERS + payload.len(), 0).map_err(failed)?;
         if let Some((place, space)) = frame.split_first_chunk_mut() {
@@ -62,10 +65,12 @@ fn send(port: &mut Port, file: &[u8], datagram: usize) -> Result<(), Error> {
         }
         let packet = Packet::from_buf(frame);
         let packet = packet.map_err(|_| Error::new(ErrorKind::Bertha, "a buffer is not of a port"))?;
-        if let Err(packet) = leaving.push(packet) {
+        let pushed = leaving.push(packet);
+        debug_assert!(pushed.is_ok(), "a burst that is full is sent");
+        sent += payload.len() as u64;
+        if leaving.is_full() || sent - arrived.load(Relaxed) >= IN_FLIGHT {
             transmit(port, &mut leaving)?;
-            let pushed = leaving.push(packet);
-            debug_assert!(pushed.is_ok(), "a burst that was sent has room");
+            poll_until("the receiver takes no more", || sent - arrived.load(Relaxed) < IN_FLIGHT)?;
         }
     }
     transmit(port, &mut leaving)
@@ -73,38 +78,38 @@ fn send(port: &mut Port, file: &[u8], datagram: usize) -> Result<(), Error> {
 
 /// Sends a burst, once there is room for it.
 fn transmit(port: &mut Port, leaving: &mut Burst) -> Result<(), Error> {
-    let mut polls = 0_u64;
-    let mut began = None;
-    while !leaving.is_empty() {
-        if port.transmit(leaving) == 0 {
-            polls += 1;
-            if polls.is_multiple_of(POLLS) && began.get_or_insert_with(Instant::now).elapsed() > TIMEOUT {
-                return Err(Error::new(ErrorKind::Stalled, "the receiver takes no more"));
-            }
-        }
-    }
-    Ok(())
+    poll_until("the port takes no more", || {
+        port.transmit(leaving);
+        leaving.is_empty()
+    })
 }
 
 /// Receives so many bytes, and returns the time of the last one.
-fn receive(port: &mut Port, bytes: usize) -> Result<Instant, Error> {
+fn receive(port: &mut Port, bytes: u64, progress: &AtomicU64) -> Result<Instant, Error> {
     port.enter_thread();
     let mut arrived = Burst::new();
-    let (mut received, mut polls, mut progress) = (0, 0_u64, Instant::now());
+    let mut received = 0;
     while received < bytes {
-        if port.receive(&mut arrived) == 0 {
-            polls += 1;
-            if polls.is_multiple_of(POLLS) && progress.elapsed() > TIMEOUT {
-                return Err(Error::new(ErrorKind::Stalled, "a datagram was lost"));
-            }
-            continue;
-        }
-        progress = Instant::now();
+        poll_until("a datagram was lost", || port.receive(&mut arrived) > 0)?;
         while let Some(mut packet) = arrived.pop() {
-            received += RECEIVER.open(packet.bytes_mut()).map_or(0, |datagram| datagram.payload.len());
+            received += RECEIVER.open(packet.bytes_mut()).map_or(0, |datagram| datagram.payload.len() as u64);
         }
+        progress.store(received, Relaxed);
     }
     Ok(Instant::now())
+}
+
+/// Polls until something has happened.
+#[inline]
+fn poll_until(otherwise: &'static str, mut happened: impl FnMut() -> bool) -> Result<(), Error> {
+    let (mut polls, mut began) = (0_u64, None);
+    while !happened() {
+        polls += 1;
+        if polls.is_multiple_of(POLLS) && began.get_or_insert_with(Instant::now).elapsed() > TIMEOUT {
+            return Err(Error::new(ErrorKind::Stalled, otherwise));
+        }
+    }
+    Ok(())
 }
 
 fn failed(error: bertha_core::Error) -> Error {
