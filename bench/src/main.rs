@@ -5,6 +5,8 @@
 //! |---|---|
 //! | [`harness`] | programs in turn, ratios with intervals, instructions, latencies, cores and runtimes |
 //! | [`report`] | rows, budgets, the table, the files and the page |
+//! | [`goodput`] | transfers by hand, through a Chunnel and by the whole transport |
+//! | `memif` | DPDK ports that share memory, and frames by hand |
 //! | [`probe`] | programs for the instruction counter |
 //! | [`instructions`] | the counted rows alone, against stored counts |
 //! | [`figures`] | the programs that draw the figures of published evaluations |
@@ -28,6 +30,7 @@ mod dpdk_echo;
 mod echo;
 mod error;
 mod figures;
+mod goodput;
 mod harness;
 #[cfg(feature = "rpc")]
 mod http;

@@ -13,10 +13,10 @@ pub(crate) use echo::{Options as EchoOptions, run as echo};
 pub(crate) use settings::{ADDRESS, config, failed};
 pub(crate) use store::{Options as StoreOptions, run as store};
 
+use crate::goodput::{Runs, Transfer, over};
 use crate::harness::{Counter, ETHERNET, Effort, alternate};
 use crate::kv::{Curve, Sample, Setup};
 use crate::report::{Budget, Report, Row};
-use crate::throughput::{Runs, Transfer, over};
 use crate::{Error, ErrorKind};
 use bertha_datapath_caladan::AVAILABLE;
 use serde::{Deserialize, Serialize};

@@ -43,7 +43,7 @@ pub(crate) fn run(options: Options) -> Result<Sample, Error> {
 async fn without_chunnels(at: Addr, setup: Setup) -> Result<Sample, Error> {
     let listener = Caladan::new().listen(at).await.map_err(failed)?;
     let to = listener.local_addr();
-    let _served = bertha_datapath_caladan::spawn(async move {
+    bertha_datapath_caladan::spawn(async move {
         if let Ok(accepted) = listener.accept().await {
             inlined::serve(accepted).await;
         }

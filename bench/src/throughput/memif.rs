@@ -1,9 +1,9 @@
 //! The transfer over two DPDK ports that share memory, with the frames of Ethernet and with larger frames.
 
 use super::bertha::{Ends, over};
-use super::figure::{self, Runs};
 use super::ports::Ports;
 use super::{Contender, Setup, unrepaired};
+use crate::goodput::{self, Runs};
 use crate::harness::{ETHERNET, Effort, median, ratio_of_medians};
 use crate::memif::config;
 use crate::report::Report;
@@ -51,7 +51,7 @@ pub(super) fn figure(setup: &Setup, effort: Effort, report: &mut Report) -> Resu
     let ends = &ends(2, mtu)?;
     let [sender, receiver] = configs(3, mtu);
     let mut ports = Ports::open(&sender, &receiver)?;
-    figure::over(
+    goodput::over(
         "memif",
         [&mut || ports.run(setup), &mut || unrepaired::over(ends, setup), &mut || over(ends, setup)],
         effort,

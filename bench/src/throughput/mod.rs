@@ -28,8 +28,6 @@ mod unrepaired;
 
 #[cfg(feature = "caladan")]
 pub(crate) use caladan::{Options as CaladanOptions, run as over_caladan};
-#[cfg(feature = "caladan")]
-pub(crate) use figure::{Runs, Transfer, over};
 pub(crate) use probe::probe;
 pub(crate) use rows::{Options, run};
 
