@@ -2,7 +2,6 @@
 
 mod faults;
 mod misbehaviour;
-mod pauses;
 mod timers;
 mod values;
 mod wire;
