@@ -49,6 +49,7 @@ mod rpc;
 mod throughput;
 
 use bertha_allocations::Counting;
+use bertha_program::Termination;
 use clap::{Parser, Subcommand};
 use error::{Error, ErrorKind};
 use harness::{Counter, Effort};
@@ -119,6 +120,9 @@ enum Command {
     #[cfg(feature = "local")]
     #[command(hide = true)]
     LocalServe(figures::local::ServeOptions),
+    /// Is a box of a bundle, as the program bertha-bundler is
+    #[command(hide = true)]
+    Bundler(bertha_bundler::Arguments),
     /// Connects to an end of shared memory, and waits to be killed
     #[cfg(feature = "local")]
     #[command(hide = true)]
@@ -163,6 +167,7 @@ fn main() -> ExitCode {
         Command::LocalAsk(options) => figures::local::ask(&options).map(|()| true),
         #[cfg(feature = "local")]
         Command::LocalServe(options) => figures::local::serve(&options).map(|()| true),
+        Command::Bundler(arguments) => be_box(arguments).map(|()| true),
         #[cfg(feature = "local")]
         Command::Mortal { peer } => figures::local::mortal(&peer).map(|()| true),
         #[cfg(feature = "dpdk")]
@@ -192,6 +197,13 @@ fn report_all(programs: &[String], only_write: bool, effort: Effort) -> Result<(
             report::write_page(Path::new(env!("CARGO_MANIFEST_DIR")), &machine, &sections)
         }
     }
+}
+
+/// Is a box of a bundle until a signal comes.
+fn be_box(arguments: bertha_bundler::Arguments) -> Result<(), Error> {
+    let termination =
+        Termination::expect().map_err(Error::while_doing(ErrorKind::Core, "expecting signals"))?;
+    arguments.execute(&termination).map_err(Error::while_doing(ErrorKind::Bertha, "being a box of a bundle"))
 }
 
 #[allow(clippy::print_stdout, reason = "the count is the program's output")]

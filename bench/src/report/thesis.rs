@@ -188,7 +188,7 @@ const ITEMS: &[Item] = &[
         "slowdown of requests by the place and order of the queue",
         "congestion --only 4.19",
         "congestion-bundler-slowdown.svg",
-        "yes: medians fall by 27 % (28 % there), and Bundler in order is worse than none; at most 30 MB in a request, 90,000 of them, Cubic of `Reliable` in place of Linux's, and the sendbox has a buffer besides that of the path",
+        "yes: medians fall by 27 % (28 % there), and Bundler in order is worse than none; between network namespaces (`--only 4.19n`), by the programs of the boxes and Linux's TCP in real time, fair order helps short requests more, and Bundler in order is as none; in virtual time at most 30 MB in a request, 90,000 of them, Cubic of `Reliable` in place of Linux's, and the sendbox has a buffer besides that of the path",
     ),
 ];
 

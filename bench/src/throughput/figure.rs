@@ -3,7 +3,7 @@
 use super::bertha::{Ends, plain};
 use super::{Setup, blast, unrepaired};
 use crate::Error;
-use crate::goodput::{Runs, over};
+use crate::goodput::{Runs, Transfer, over};
 use crate::harness::{ETHERNET, Effort};
 use crate::report::Report;
 use bertha_plot::rate_spreads;
@@ -12,12 +12,10 @@ use bertha_plot::rate_spreads;
 pub(super) fn run(bytes: usize, effort: Effort, report: &mut Report) -> Result<(), Error> {
     let setup = &Setup { connections: 1, bytes, datagram: ETHERNET };
     let loopback = &Ends::loopback();
-    let mut all = over(
-        "kernel UDP",
-        [&mut || blast::run(setup), &mut || unrepaired::over(loopback, setup), &mut || plain(setup)],
-        effort,
-        report,
-    )?;
+    let mut all = Vec::new();
+    let by_kernel: [Transfer<'_>; 3] =
+        [&mut || blast::run(setup), &mut || unrepaired::over(loopback, setup), &mut || plain(setup)];
+    all.extend(over("kernel UDP", by_kernel, effort, report)?);
     #[cfg(feature = "dpdk")]
     all.extend(super::memif::figure(setup, effort, report)?);
     #[cfg(feature = "caladan")]

@@ -4,7 +4,7 @@
 //! Flows of `Reliable` run over emulated paths in virtual time, with an agent in lockstep, so every run gives
 //! equal results on every machine. In real time run flows under an agent in another process (table 4.1,
 //! figures 4.8a and 4.8b), the round trip of an agent (figure 4.7), libccp's windows in figure 4.11, and flows between
-//! network namespaces: Linux's TCP beside the table of sharing, and bad paths. Where the thesis has Linux in the place of the datapath, the figures have Bertha's own controls.
+//! network namespaces: Linux's TCP beside the table of sharing, requests through Bundler's boxes, and bad paths. Where the thesis has Linux in the place of the datapath, the figures have Bertha's own controls.
 
 mod acknowledgement;
 mod agent;
@@ -42,7 +42,7 @@ pub(crate) use live::serve as serve_as_agent;
 /// The figures to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Measure this figure or table alone: 4.1, 4.1t, 4.2, 4.3, 4.3t, 4.5, 4.6, 4.7, 4.8, 4.8a, 4.8b, 4.9, 4.10, 4.11, 4.12, 4.17, 4.19, sharing or bad-paths
+    /// Measure this figure or table alone: 4.1, 4.1t, 4.2, 4.3, 4.3t, 4.5, 4.6, 4.7, 4.8, 4.8a, 4.8b, 4.9, 4.10, 4.11, 4.12, 4.17, 4.19, 4.19n, sharing or bad-paths
     #[arg(long)]
     only: Option<String>,
     /// Measure figure 4.5 also over this trace of a link, in the format of Mahimahi
@@ -81,6 +81,7 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
         ("4.12", learning::run),
         ("4.17", bundler::estimates),
         ("4.19", bundler::slowdown),
+        ("4.19n", bundler::between_namespaces),
         ("sharing", sharing::run),
         ("bad-paths", bad_paths::run),
     ];

@@ -1,10 +1,13 @@
 //! Figures 4.17 to 4.19: the estimates of Bundler's sendbox beside the truth, and the slowdown of requests of
-//! many sizes, with the boxes of `bertha-bundle` around an emulated path and Copa by an agent as inner loop.
+//! many sizes, with the boxes of `bertha-bundle` around an emulated path and Copa by an agent as inner loop. [`between`] has
+//! the boxes as programs.
 
+mod between;
 mod estimates;
 mod requests;
 mod slowdown;
 
+pub(super) use between::run as between_namespaces;
 pub(super) use estimates::run as estimates;
 pub(super) use slowdown::run as slowdown;
 

@@ -6,13 +6,12 @@ mod namespaces;
 mod shaper;
 mod tcp;
 
-pub(super) use namespaces::lacking;
-pub(super) use shaper::Impairments;
+pub(super) use namespaces::{TOWARDS, lacking};
+pub(super) use shaper::{Impairments, Shaper};
 
 use crate::{Error, ErrorKind};
 use bertha_chunnels::Reliable;
 use namespaces::Namespaces;
-use shaper::Shaper;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -58,7 +57,7 @@ impl Scene {
     /// [`ErrorKind::Core`] if the system refuses namespaces, and errors of the flows.
     pub(super) fn run(&self, transport: &Transport) -> Result<Vec<f64>, Error> {
         let namespaces = Namespaces::new()?;
-        let _shaper = Shaper::start(&namespaces, &self.impairments, self.seed)?;
+        let _shaper = Shaper::start(namespaces.between(), &self.impairments, self.seed)?;
         let flow = |number| Progress {
             port: PORT + number,
             arrived: AtomicU64::new(0),

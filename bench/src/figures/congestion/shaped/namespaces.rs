@@ -8,7 +8,7 @@ pub(super) const SENDER: Ipv4Addr = Ipv4Addr::new(10, 97, 0, 1);
 pub(super) const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 97, 0, 2);
 
 /// The interfaces of the shaper, towards the sender and the receiver.
-pub(super) const TOWARDS: [&str; 2] = ["towards-a", "towards-b"];
+pub(in crate::figures::congestion) const TOWARDS: [&str; 2] = ["towards-a", "towards-b"];
 
 /// Returns the reason why this machine can't have them, if there is one.
 pub(in crate::figures::congestion) fn lacking() -> Option<&'static str> {
@@ -29,7 +29,6 @@ pub(in crate::figures::congestion) fn lacking() -> Option<&'static str> {
 pub(super) enum Place {
     Sender,
     Receiver,
-    Between,
 }
 
 /// Three namespaces.
@@ -75,6 +74,11 @@ impl Namespaces {
         Ok(namespaces)
     }
 
+    /// Returns the namespace of the shaper.
+    pub(super) fn between(&self) -> &Namespace {
+        &self.between
+    }
+
     /// Moves the calling thread into the namespace for good: its sockets belong to that namespace. So the
     /// thread must serve this purpose only.
     ///
@@ -84,7 +88,6 @@ impl Namespaces {
         match place {
             Place::Sender => &self.sender,
             Place::Receiver => &self.receiver,
-            Place::Between => &self.between,
         }
         .enter()
     }

@@ -2,7 +2,8 @@
 //! [`Emulator`], and late packets.
 
 use super::PORT;
-use super::namespaces::{Namespaces, Place, TOWARDS};
+use super::namespaces::TOWARDS;
+use crate::figures::namespace::Namespace;
 use crate::{Error, ErrorKind};
 use bertha_datapath_sim::{Emulator, Fate, Path};
 use nix::ifaddrs::getifaddrs;
@@ -67,20 +68,24 @@ impl Impairments {
 
 /// Two threads, a thread for each direction, which end when the value is dropped.
 #[derive(Debug)]
-pub(super) struct Shaper {
+pub(in crate::figures::congestion) struct Shaper {
     is_over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Shaper {
-    pub(super) fn start(
-        namespaces: &Namespaces,
+    /// Starts them between the two interfaces of a namespace.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Core`] or [`ErrorKind::Socket`] if the system refuses packet sockets.
+    pub(in crate::figures::congestion) fn start(
+        between: &Namespace,
         impairments: &Impairments,
         seed: u64,
     ) -> Result<Self, Error> {
         let opened: Result<[OwnedFd; 2], Error> = std::thread::scope(|scope| {
             let opening = scope.spawn(|| {
-                namespaces.enter(Place::Between)?;
+                between.enter()?;
                 Ok([open(TOWARDS[0])?, open(TOWARDS[1])?])
             });
             opening.join().map_err(|_| Error::new(ErrorKind::Core, "opening packet sockets"))?
