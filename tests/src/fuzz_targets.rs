@@ -5,6 +5,7 @@
 //! guesses them.
 
 mod archive;
+pub mod bundle;
 pub mod ccp;
 mod feed;
 mod frames;
@@ -50,6 +51,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
 pub const TARGETS: &[Target] = &[
+    ("bundle", bundle::pieces),
     ("ccp", ccp::agent),
     ("compressed", compressed),
     ("decide", decision),

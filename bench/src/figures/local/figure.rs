@@ -1,6 +1,6 @@
 //! Figure 3.5 of the thesis: the latency of requests between two services of a machine.
 //!
-//! The services are [apart](super::apart): each is a process in a network namespace, as in a container. Each block of connections has
+//! The services are [apart]: each is a process in a network namespace, as in a container. Each block of connections has
 //! a server of its own, and the ways take turns. The figure has the order of the thesis, slowest first: TLS is slowest through
 //! side-cars, as by the thesis's Ghostunnel. Behind it stand ways that the thesis lacks; tonic's and iceoryx2's ends share a process.
 

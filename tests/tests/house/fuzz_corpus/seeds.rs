@@ -14,6 +14,7 @@ use bertha_negotiation::testing::wire::{
     self, Answer, Before, COOKIE, Kind, Offer, PeerProgress, Refusal, RefusalKind, Tag,
 };
 use bertha_negotiation::{Credentials, IdentityKey, Settings, SharedKey};
+use bertha_tests::fuzz_targets::bundle::good_packets;
 use bertha_tests::fuzz_targets::rpc::{COUNT, NEXT, SUM};
 use bertha_tests::fuzz_targets::shm::ring_seeds;
 use bertha_tests::fuzz_targets::{ID, body_of, good_frames, hopeless, servers};
@@ -28,6 +29,7 @@ type Seed = (String, Vec<u8>);
 /// Returns the seeds of a target.
 pub(crate) fn of(target: &str) -> Vec<Seed> {
     match target {
+        "bundle" => numbered([good_packets()]),
         "ccp" => named(agent()),
         "compressed" => named(compressed()),
         "decide" | "matching" => offers(),
