@@ -37,6 +37,15 @@ pub(super) struct Capture {
     pub(super) joined: u64,
 }
 
+/// A look at the interface.
+pub(super) enum Captured {
+    /// No packet waits.
+    Nothing,
+    /// A packet that is not of the bundle.
+    Other,
+    OfBundle(Header),
+}
+
 impl Capture {
     /// Sees the packets that arrive at an interface from `from` to `to`; an empty `from` has all sources.
     ///
@@ -64,37 +73,35 @@ impl Capture {
         Ok(Self { fd, from, to, mtu, unreadable: 0, joined: 0 })
     }
 
-    /// Returns the header of the next packet of the bundle that has arrived, or `None` if there is none.
+    /// Takes the next packet that has arrived.
     ///
     /// # Errors
     /// Errors of the socket, such as that of an interface that is gone.
-    pub(super) fn next(&mut self) -> Result<Option<Header>, Error> {
+    pub(super) fn next(&mut self) -> Result<Captured, Error> {
         let mut bytes = [0; HEADER];
-        loop {
-            let (len, address) = match recvfrom::<LinkAddr>(self.fd.as_raw_fd(), &mut bytes) {
-                Ok((len, Some(address))) => (len, address),
-                Ok((_, None)) | Err(Errno::EINTR) => continue,
-                Err(Errno::EAGAIN) => return Ok(None),
-                // The interface is down: packets arrive again when it is up.
-                Err(Errno::ENETDOWN) => return Ok(None),
-                Err(error) => {
-                    return Err(Error::new(
-                        ErrorKind::Io,
-                        format!("seeing the packets of the interface: {error}"),
-                    ));
-                }
-            };
-            let is_ip = [V4, V6].contains(&u16::from_be(address.protocol()));
-            if address.pkttype() == OUTGOING || !is_ip {
-                continue;
+        let (len, address) = match recvfrom::<LinkAddr>(self.fd.as_raw_fd(), &mut bytes) {
+            Ok((len, Some(address))) => (len, address),
+            Ok((_, None)) | Err(Errno::EINTR) => return Ok(Captured::Other),
+            // An interface that is down has packets again when it is up.
+            Err(Errno::EAGAIN | Errno::ENETDOWN) => return Ok(Captured::Nothing),
+            Err(error) => {
+                let what = format!("seeing the packets of the interface: {error}");
+                return Err(Error::new(ErrorKind::Io, what));
             }
-            match Header::parse(bytes.get(..len).unwrap_or_default()) {
-                Ok(header) if self.is_of_bundle(&header) => {
-                    self.count_joined(&header);
-                    return Ok(Some(header));
-                }
-                Ok(_) => {}
-                Err(_) => self.unreadable += 1,
+        };
+        let is_ip = [V4, V6].contains(&u16::from_be(address.protocol()));
+        if address.pkttype() == OUTGOING || !is_ip {
+            return Ok(Captured::Other);
+        }
+        match Header::parse(bytes.get(..len).unwrap_or_default()) {
+            Ok(header) if self.is_of_bundle(&header) => {
+                self.count_joined(&header);
+                Ok(Captured::OfBundle(header))
+            }
+            Ok(_) => Ok(Captured::Other),
+            Err(_) => {
+                self.unreadable += 1;
+                Ok(Captured::Other)
             }
         }
     }

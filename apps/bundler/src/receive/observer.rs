@@ -1,6 +1,6 @@
 //! The loop of a receivebox.
 
-use super::capture::Capture;
+use super::capture::{Capture, Captured};
 use crate::printer::Printer;
 use crate::waiting::until_readable;
 use bertha_bundle::{Receivebox, ReceiveboxStatistics};
@@ -50,7 +50,12 @@ impl Observer {
 
     fn take_packets(&mut self) -> Result<(), Error> {
         for _ in 0..BURST {
-            let Some(header) = self.capture.next()? else { break };
+            let header = match self.capture.next()? {
+                Captured::Nothing => break,
+                // Packets of others take turns, too: a flood of them keeps neither messages nor a signal waiting.
+                Captured::Other => continue,
+                Captured::OfBundle(header) => header,
+            };
             if let Some(message) = self.receivebox.on_packet(&header) {
                 // A message that is lost tells nothing that the next one does not tell.
                 self.unsent += u64::from(self.socket.send(&message).is_err());
