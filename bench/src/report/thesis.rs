@@ -35,7 +35,7 @@ const ITEMS: &[Item] = &[
         "throughput of a file over each datapath",
         "throughput",
         "throughput.svg",
-        "over each datapath: datagrams by hand, the same through a Chunnel that does nothing, and the whole transport, which repairs and so is slower; a Chunnel that does nothing costs little, as there, except over Caladan, where a message by hand costs 0.1 us and Bertha's connection more; there is no wire, so the processor is the limit and not a link of 10 Gbit/s",
+        "over each datapath: datagrams by hand, the same through a Chunnel that does nothing, and the whole transport, which repairs and so is slower; the ratio of a Chunnel that does nothing, which costs nothing there, is bounded over each datapath; there is no wire, so the processor is the limit and not a link of 10 Gbit/s",
     ),
     item(
         "Figure 3.4",
@@ -85,7 +85,7 @@ const ITEMS: &[Item] = &[
         "the store over each datapath, by load",
         "datapaths",
         "datapaths.svg",
-        "a datapath in user space leads, and Chunnels cost little over it; over Caladan both ends are on one core, in one runtime, with its kernel module emulated where there is none: beside tokio (there Shenango-A) it is slowest here, since the emulation wakes its threads late",
+        "a datapath in user space leads; the ratio of the store with Chunnels to that without is bounded over memif and Caladan; over Caladan both ends are on one core, in one runtime, with its kernel module emulated where there is none, and beside tokio (there Shenango-A) it is slowest here",
     ),
     item("Figure 4.1", "the control loop", "", "", "a sketch: the guide `congestion`"),
     item(
