@@ -48,7 +48,7 @@ impl Routes {
     /// # Errors
     /// [`Io`](ErrorKind::Io) if a command fails, with the command and its reason.
     pub(super) fn set(&self) -> Result<SetRoutes<'_>, Error> {
-        let set = SetRoutes(self);
+        let mut set = SetRoutes { routes: self, prefixes: Vec::new() };
         if self.prefixes.is_empty() {
             return Ok(set);
         }
@@ -58,13 +58,15 @@ impl Routes {
         self.device_commands().iter().try_for_each(|command| run(false, command))?;
         for prefix in &self.prefixes {
             let text = prefix.to_string();
+            // First: a route that another box has set keeps its rules.
+            run(prefix.is_v6(), &self.route(&text))?;
+            set.prefixes.push(*prefix);
             warn_without_forwarding(prefix.is_v6());
             for rule in self.rules(&text) {
                 // A box that was killed has left its rules.
                 let _was_there = run(prefix.is_v6(), &[&["rule", "del"][..], &rule].concat());
                 run(prefix.is_v6(), &[&["rule", "add"][..], &rule].concat())?;
             }
-            run(prefix.is_v6(), &self.route(&text))?;
         }
         Ok(set)
     }
@@ -91,12 +93,16 @@ impl Routes {
 
 /// Routes that are removed when the value is dropped.
 #[derive(Debug)]
-pub(super) struct SetRoutes<'a>(&'a Routes);
+pub(super) struct SetRoutes<'a> {
+    routes: &'a Routes,
+    /// The prefixes whose routes are of this value.
+    prefixes: Vec<Prefix>,
+}
 
 impl Drop for SetRoutes<'_> {
     fn drop(&mut self) {
-        for prefix in &self.0.prefixes {
-            for rule in self.0.rules(&prefix.to_string()) {
+        for prefix in &self.prefixes {
+            for rule in self.routes.rules(&prefix.to_string()) {
                 // A rule that was not set can't be removed.
                 let _is_gone = run(prefix.is_v6(), &[&["rule", "del"][..], &rule].concat());
             }
