@@ -59,6 +59,8 @@ impl BundleControl {
             bytes_in_flight: measurement.in_flight,
             packets_in_flight: packets(measurement.in_flight),
             is_app_limited: !measurement.is_backlogged,
+            is_window_unused: !measurement.is_backlogged,
+            bytes_pending: measurement.waiting,
             ..Flow::default()
         };
         self.control.on_ack(&ack, &flow);

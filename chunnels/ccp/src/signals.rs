@@ -24,7 +24,7 @@ pub struct Signals {
     pub packets_misordered: u64,
     /// Bytes that were sent and are neither acknowledged nor lost.
     pub bytes_in_flight: u64,
-    /// Bytes that wait to be sent.
+    /// Bytes of a bundle's flows that wait in a sendbox; 0 for a connection.
     pub bytes_pending: u64,
     /// Packets that were sent and are neither acknowledged nor lost.
     pub packets_in_flight: u64,

@@ -31,7 +31,7 @@ const DELAY: Duration = Duration::from_millis(25);
 const SHORT: usize = 20;
 const PERIOD: Duration = Duration::from_millis(400);
 
-/// The time for which a long flow is alone, and the number of short flows.
+/// The time for which a long flow is alone if nothing needs longer, and the number of short flows.
 const WARM_UP: Duration = Duration::from_secs(5);
 const SHORT_FLOWS: usize = 25;
 
@@ -48,6 +48,8 @@ struct Seen {
 
 struct Scene {
     has_long: bool,
+    /// The time for which a long flow is alone.
+    warm_up: Duration,
     /// The share of acknowledgements that get lost, of both boxes and flows.
     loss: f64,
     bundled: Option<Bundled>,
@@ -61,7 +63,7 @@ struct Bundled {
 
 impl Scene {
     fn new(bundled: Option<Bundled>) -> Self {
-        Self { has_long: true, loss: 0.0, bundled }
+        Self { has_long: true, warm_up: WARM_UP, loss: 0.0, bundled }
     }
 }
 
@@ -94,10 +96,10 @@ fn run(scene: &Scene) -> Seen {
     let mut sim = simulation(seed);
     let network = sim.network().clone();
     lay(&network, scene, seed);
-    sim.run(observe(network, scene.has_long))
+    sim.run(observe(network, scene.has_long, scene.warm_up))
 }
 
-async fn observe(network: Network, has_long: bool) -> Seen {
+async fn observe(network: Network, has_long: bool, warm_up: Duration) -> Seen {
     let runtime = network.runtime().clone();
     let listener = network.host(SERVER).listen(Addr::Ip((SERVER, 7).into())).await.unwrap();
     let server = listener.local_addr();
@@ -112,7 +114,7 @@ async fn observe(network: Network, has_long: bool) -> Seen {
         }
     });
     let _long = has_long.then(|| runtime.spawn(send_forever(network.clone(), server.clone())));
-    runtime.sleep(WARM_UP).await;
+    runtime.sleep(warm_up).await;
     let (start, before) = (runtime.elapsed(), long.load(Relaxed));
     let (mut path, mut sendbox, mut times) = (0.0, 0.0, Vec::new());
     for _ in 0..SHORT_FLOWS {
@@ -199,7 +201,9 @@ fn a_bundle_that_does_not_fill_the_path_is_not_slowed_down() {
 #[test]
 fn nimbus_moves_the_queue_although_acknowledgements_get_lost() {
     let nimbus = Some(Bundled { scheduling: Scheduling::Fifo, agent: Agent::of(Nimbus) });
-    let [without, bundled] = [None, nimbus].map(|it| run(&Scene { loss: 0.1, ..Scene::new(it) }));
+    // Nimbus competes until its first verdict, which takes some six seconds.
+    let warm_up = Duration::from_secs(8);
+    let [without, bundled] = [None, nimbus].map(|it| run(&Scene { loss: 0.1, warm_up, ..Scene::new(it) }));
     println!("without {without:?}\nbundled {bundled:?}");
     assert!(bundled.path < 20.0 && bundled.sendbox > 40.0, "{bundled:?}");
     assert!(bundled.long > 0.92 * without.long, "{bundled:?} after {without:?}");
@@ -225,7 +229,7 @@ fn shares_beside_a_flow(agent: &Agent) -> [f64; 2] {
 fn nimbus_leaves_a_bundle_its_part_beside_a_flow_that_fills_the_queue_and_copa_in_one_mode_does_not() {
     let [bundle, beside] = shares_beside_a_flow(&Agent::of(Nimbus));
     println!("bundle {bundle}, beside it {beside}");
-    assert!(bundle > 0.3 && beside > 0.3, "{bundle}, {beside}");
+    assert!(bundle > 0.4 && beside > 0.3, "{bundle}, {beside}");
     let [starved, _] = shares_beside_a_flow(&Agent::of(Copa::without_competition()));
     println!("in one mode {starved}");
     assert!(starved < 0.5 * bundle, "{starved} after {bundle}");

@@ -258,10 +258,4 @@ fn a_program_whose_signals_are_missing_is_refused_by_name() {
     acknowledge(&mut *with, 0);
     assert_eq!(with.window(), 70_000);
     assert_eq!(without.window(), 30 * PACKET, "NewReno");
-
-    // No transport has this signal.
-    let install = compile("(def (Report (x 0))) (when (> Flow.bytes_pending 0) (report))");
-    agent::hand(&datapath, &[Message::Install(install)]);
-    let missing = Refused::MissingSignals(SignalSet::default().with(Signal::BytesPending));
-    assert!(datapath.refusals().iter().any(|refusal| refusal.reason == missing));
 }

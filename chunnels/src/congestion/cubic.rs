@@ -118,7 +118,7 @@ impl CongestionControl for CubicState {
             } else {
                 self.avoid(packets, ack.now);
             }
-        } else if flow.is_app_limited {
+        } else if flow.is_window_unused {
             // Time in which the application did not use the window must not count as growth (section 5.8).
             self.epoch = None;
         }

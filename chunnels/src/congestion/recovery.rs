@@ -39,5 +39,5 @@ impl RecoveryPeriod {
 
 /// Returns true if the window may grow by the bytes that `ack` acknowledges.
 pub(super) fn may_grow(period: &RecoveryPeriod, ack: &Ack, flow: &Flow) -> bool {
-    ack.bytes_delivered() > 0 && !flow.is_app_limited && !period.holds(ack)
+    ack.bytes_delivered() > 0 && !flow.is_window_unused && !period.holds(ack)
 }

@@ -60,7 +60,14 @@ pub struct Flow {
     pub bytes_in_flight: u64,
     /// Packets that were sent and are neither acknowledged nor lost.
     pub packets_in_flight: u64,
-    /// Beyond the table: true if the sender had less to send than allowed. The rates then are lower bounds,
-    /// and the window must not grow (RFC 9002, section 7.8).
+    /// Beyond the table: true if the sender had less to send than allowed when the packets just acknowledged were sent, or shortly
+    /// before. The rates then are lower bounds.
     pub is_app_limited: bool,
+    /// Beyond the table: true if the sender had less to send than allowed, and the window was full at no time since the packets just
+    /// acknowledged were sent. The window must not grow then (RFC 9002, section 7.8); one that was full once in a round trip has
+    /// been tried, also after a pause.
+    pub is_window_unused: bool,
+    /// Beyond the table: the bytes of other senders, which have congestion controls of their own, that wait to be sent: what a sendbox
+    /// holds. Zero for a connection.
+    pub bytes_pending: u64,
 }

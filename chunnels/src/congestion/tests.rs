@@ -79,7 +79,7 @@ fn a_window_that_is_not_used_does_not_grow() {
         let mut flow = algorithm.start(PACKET);
         let now = Duration::from_secs(1);
         let ack = Ack { bytes_acked: PACKET, newest_acked_sent: Some(now), now, ..Ack::default() };
-        flow.on_ack(&ack, &Flow { is_app_limited: true, ..Flow::default() });
+        flow.on_ack(&ack, &Flow { is_window_unused: true, ..Flow::default() });
         assert_eq!(flow.window(), 10 * PACKET, "{algorithm:?}");
     }
 }
@@ -209,6 +209,8 @@ fn any_ack() -> impl Strategy<Value = (Ack, Flow)> {
                 bytes_in_flight: in_flight,
                 packets_in_flight: in_flight / PACKET,
                 is_app_limited: limited,
+                is_window_unused: limited,
+                bytes_pending: 0,
             };
             (ack, flow)
         },

@@ -83,7 +83,7 @@ fn round_trip(control: &mut dyn CongestionControl) -> Result<f64, Error> {
 fn acknowledge(control: &mut dyn CongestionControl, bytes: u64, now: Duration) {
     // A control without a program ignores it: its window must not change by itself.
     let ack = Ack { bytes_acked: bytes, now, ..Ack::default() };
-    control.on_ack(&ack, &Flow { rtt_sample_us: 20_000, is_app_limited: true, ..Flow::default() });
+    control.on_ack(&ack, &Flow { rtt_sample_us: 20_000, is_window_unused: true, ..Flow::default() });
 }
 
 /// Gives the program to new flows, and answers each report with another window.

@@ -208,7 +208,7 @@ fn signals(ack: &Ack, flow: &Flow) -> Signals {
         packets_acked: ack.packets_acked,
         packets_misordered: ack.packets_misordered,
         bytes_in_flight: flow.bytes_in_flight,
-        bytes_pending: 0,
+        bytes_pending: flow.bytes_pending,
         packets_in_flight: flow.packets_in_flight,
         rate_incoming: flow.rate_incoming,
         rate_outgoing: flow.rate_outgoing,

@@ -23,9 +23,8 @@ const MAX_UNTOLD: usize = 1_024;
 /// The program that a new agent installs first: programs before it are from an agent that is gone.
 const FIRST_PROGRAM: u32 = 1;
 
-/// The signals of a transport that knows how many packets routers marked. No transport reports how many bytes
-/// wait to be sent.
-pub(crate) const WITH_MARKS: SignalSet = SignalSet::ALL.without(Signal::BytesPending);
+/// The signals of a transport that knows how many packets routers marked.
+pub(crate) const WITH_MARKS: SignalSet = SignalSet::ALL;
 
 /// The signals of any other transport.
 pub(crate) const WITHOUT_MARKS: SignalSet = WITH_MARKS.without(Signal::EcnBytes).without(Signal::EcnPackets);
@@ -290,9 +289,7 @@ impl Datapath {
 }
 
 fn load(install: &crate::message::Install) -> Result<Arc<Program>, Refused> {
-    let program = Program::load(install)?;
-    let missing = program.reads().missing_in(WITH_MARKS);
-    if missing.is_empty() { Ok(Arc::new(program)) } else { Err(Refused::MissingSignals(missing)) }
+    Program::load(install).map(Arc::new)
 }
 
 fn unknown(program: u32) -> Error {

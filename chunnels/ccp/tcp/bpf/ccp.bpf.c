@@ -148,6 +148,8 @@ static void add(struct tcp_sock *tp, struct flow *flow, const struct rate_sample
     sum->rtt = flow->rtt;
     sum->mss = mss;
     sum->flags = sample->is_app_limited ? IS_APP_LIMITED : 0;
+    // The kernel keeps the most packets of a round trip: a first flight after a pause may fill the window.
+    if (sample->is_app_limited && tp->max_packets_out < tp->snd_cwnd) sum->flags |= IS_WINDOW_UNUSED;
 }
 
 // Tells user space what the flow measured, if there is anything to tell.

@@ -25,7 +25,7 @@ struct decision {
     u32 unused;
 };
 
-enum { WAS_TIMEOUT = 1, IS_APP_LIMITED = 2, HAS_ENDED = 4 };
+enum { WAS_TIMEOUT = 1, IS_APP_LIMITED = 2, HAS_ENDED = 4, IS_WINDOW_UNUSED = 8 };
 
 // What a flow measured since its measurement before.
 struct measurement {

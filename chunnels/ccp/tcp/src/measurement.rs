@@ -8,6 +8,7 @@ use std::time::Duration;
 const WAS_TIMEOUT: u32 = 1;
 const IS_APP_LIMITED: u32 = 2;
 const HAS_ENDED: u32 = 4;
+const IS_WINDOW_UNUSED: u32 = 8;
 
 /// The events of a flow since its measurement before: `struct measurement` in bpf/exchange.h.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -96,6 +97,8 @@ impl Measurement {
             bytes_in_flight: packet * u64::from(self.packets_in_flight),
             packets_in_flight: self.packets_in_flight.into(),
             is_app_limited: self.flags & IS_APP_LIMITED != 0,
+            is_window_unused: self.flags & IS_WINDOW_UNUSED != 0,
+            bytes_pending: 0,
         };
         (ack, flow)
     }
@@ -128,7 +131,8 @@ pub(crate) mod tests {
     #[test]
     fn every_field_is_read_from_its_place() {
         let words: [u64; 7] = [1, 2, 3, 4, 5, 6, 7];
-        let halves: [u32; 10] = [8, 9, 10, 11, 12, 2, 13, WAS_TIMEOUT | IS_APP_LIMITED, 14, 15];
+        let halves: [u32; 10] =
+            [8, 9, 10, 11, 12, 2, 13, WAS_TIMEOUT | IS_APP_LIMITED | IS_WINDOW_UNUSED, 14, 15];
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         bytes.extend(halves.iter().flat_map(|half| half.to_ne_bytes()));
         let measurement = Measurement::read(&bytes).unwrap();
@@ -158,6 +162,8 @@ pub(crate) mod tests {
             bytes_in_flight: 156,
             packets_in_flight: 12,
             is_app_limited: true,
+            is_window_unused: true,
+            bytes_pending: 0,
         };
         assert_eq!(flow, expected);
         for length in (0..bytes.len()).chain([bytes.len() + 1]) {

@@ -89,6 +89,7 @@ impl Reports {
         let rates = self.rate.take(self.min_rtt.unwrap_or_default());
         let mut flow = self.flow(rates);
         flow.is_app_limited |= is_app_limited;
+        flow.is_window_unused = flow.is_app_limited;
         Report { ack, flow }
     }
 
@@ -130,6 +131,8 @@ impl Reports {
             bytes_in_flight: self.in_flight,
             packets_in_flight: self.in_flight.div_ceil(self.packet.max(1)),
             is_app_limited: rates.is_app_limited,
+            is_window_unused: rates.is_app_limited,
+            bytes_pending: 0,
         }
     }
 

@@ -125,6 +125,7 @@ impl Machine {
         }
         let in_flight = self.recovery.bytes_in_flight;
         if in_flight + self.packet as u64 > self.congestion.window() {
+            self.full_at = Some(now);
             return false;
         }
         // A window that the path does not need is not used, and must not grow.

@@ -74,6 +74,8 @@ pub(super) struct Machine {
     congestion: Box<dyn CongestionControl>,
     /// The number of packets to send regardless of the window.
     probes: u32,
+    /// The latest time at which the window was full.
+    full_at: Option<Duration>,
     /// The time until which the pacer holds packets back.
     paced_until: Option<Duration>,
     /// The time until which to wait after the datapath had no buffer.
@@ -199,6 +201,7 @@ impl Machine {
             pacer: TokenBucket::new(congestion.window()),
             congestion,
             probes: 0,
+            full_at: None,
             paced_until: None,
             starved_until: None,
             black_hole: BlackHole::beyond(usize::MAX),
@@ -420,6 +423,8 @@ impl Machine {
             (ack.ecn_packets, ack.ecn_bytes) = (marks.datagrams, marks.bytes);
         }
         self.counters.packets_lost += ack.lost_pkts_sample;
+        // An acknowledgement is for the flight that was under way when the window was full.
+        let was_full = self.full_at.is_some_and(|at| ack.newest_acked_sent.is_some_and(|sent| sent <= at));
         let flow = Flow {
             was_timeout: is_persistent,
             rtt_sample_us: self.recovery.rtt.latest.as_micros() as u64,
@@ -428,6 +433,8 @@ impl Machine {
             bytes_in_flight: self.recovery.bytes_in_flight,
             packets_in_flight: self.recovery.packets_in_flight,
             is_app_limited: rates.is_app_limited,
+            is_window_unused: rates.is_app_limited && !was_full,
+            bytes_pending: 0,
         };
         let has_sign = ack.lost_pkts_sample > 0 || ack.ecn_packets > 0 || is_persistent;
         let window_before = has_sign.then(|| self.congestion.window());

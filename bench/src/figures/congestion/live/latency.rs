@@ -102,7 +102,7 @@ impl Reporting {
     fn acknowledge(&mut self, bytes: u64) {
         // A control without a program ignores it: its window must not change by itself.
         let ack = Ack { bytes_acked: bytes, now: self.since.elapsed(), ..Ack::default() };
-        let flow = Flow { rtt_sample_us: 20_000, is_app_limited: true, ..Flow::default() };
+        let flow = Flow { rtt_sample_us: 20_000, is_window_unused: true, ..Flow::default() };
         self.control.on_ack(&ack, &flow);
     }
 

@@ -1,12 +1,14 @@
 //! Nimbus.
 
 mod detector;
+mod passing;
 mod pulse;
 
 use super::cubic;
 use super::handle::{Handle, register};
 use super::window::{Round, Window};
 use detector::{Detector, Rates};
+use passing::Passing;
 use portus::ipc::Ipc;
 use portus::{CongAlg, Datapath, DatapathInfo, Flow, Report};
 use std::collections::HashMap;
@@ -25,6 +27,9 @@ use std::time::Duration;
 /// Nimbus on one path pulse without coordination. Round trips, queue included, have to be shorter than a
 /// fifth of a second, over which pulses average out, and the buffer has to hold more than the 12.5 ms that
 /// delay control aims at, which does not react to losses.
+///
+/// In a bundle, whose packets are those of flows with congestion controls of their own (`Flow.bytes_pending`), competition is left to these
+/// flows: all but 10 ms of the sendbox's queue pass on to the path.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Nimbus;
 
@@ -32,7 +37,7 @@ pub struct Nimbus;
 const PROGRAM: &str = "
     (def (Report
         (volatile acked 0) (volatile lost 0) (volatile timeout 0) (rtt +infinity) (sending 0) (receiving 0) (now 0)
-        (volatile inflight 0)))
+        (volatile inflight 0) (volatile pending 0)))
     (when true
         (:= Report.acked (+ Report.acked (+ Ack.bytes_acked Ack.bytes_misordered)))
         (:= Report.lost (+ Report.lost Ack.lost_pkts_sample))
@@ -42,6 +47,7 @@ const PROGRAM: &str = "
         (:= Report.receiving (if (> Flow.rate_incoming 0) Flow.rate_incoming))
         (:= Report.now Ack.now)
         (:= Report.inflight (max Report.inflight (+ Flow.bytes_in_flight (+ Ack.bytes_acked Ack.bytes_misordered))))
+        (:= Report.pending Flow.bytes_pending)
         (fallthrough))
     (when (|| (> Ack.lost_pkts_sample 0) (> Micros 10000)) (report) (:= Micros 0))";
 
@@ -102,6 +108,7 @@ impl<I: Ipc> CongAlg<I> for Nimbus {
             verdict: 0.5,
             looked: Duration::ZERO,
             capacity: 0.0,
+            passing: None,
             shortest: Duration::MAX,
         }
     }
@@ -124,6 +131,8 @@ pub struct NimbusFlow<I: Ipc> {
     looked: Duration,
     /// The highest rate at which packets were received, in bytes per second.
     capacity: f64,
+    /// The rate of a bundle that competes.
+    passing: Option<Passing>,
     /// The shortest round trip.
     shortest: Duration,
 }
@@ -145,6 +154,8 @@ struct Measured {
     timeout: u64,
     /// Maximum number of packets that were in flight.
     in_flight: f64,
+    /// Number of bytes that wait in a sendbox.
+    pending: f64,
 }
 
 bertha_core::debug_fields!(NimbusFlow<I: Ipc> { mode, capacity, verdict });
@@ -163,7 +174,8 @@ impl<I: Ipc> NimbusFlow<I> {
         let lost = field("Report.lost")?;
         let timeout = field("Report.timeout")?;
         let in_flight = field("Report.inflight")? as f64 / self.packet;
-        Some(Measured { round, rates: Rates { sending, receiving }, lost, timeout, in_flight })
+        let pending = field("Report.pending")? as f64;
+        Some(Measured { round, rates: Rates { sending, receiving }, lost, timeout, in_flight, pending })
     }
 
     /// Lets the window follow CUBIC.
@@ -198,6 +210,7 @@ impl<I: Ipc> NimbusFlow<I> {
     fn enter(&mut self, mode: Mode, now: Duration) {
         tracing::debug!(?self, ?mode, "Nimbus changes its mode");
         (self.mode, self.since) = (mode, now);
+        self.passing = None;
     }
 
     /// Checks the spectrum from time to time, and changes the mode.
@@ -236,8 +249,18 @@ impl<I: Ipc> NimbusFlow<I> {
         }
     }
 
+    /// Returns the rate of a flow that competes: that of its window, or that at which a bundle's flows compete for themselves.
+    fn competing(&mut self, measured: &Measured) -> f64 {
+        let Measured { round, rates, pending, .. } = measured;
+        if *pending == 0.0 && self.passing.is_none() {
+            return self.cubic.packets() * self.packet / round.rtt.as_secs_f64();
+        }
+        let passing = self.passing.get_or_insert(Passing::new(rates.sending / self.capacity));
+        passing.step(round.now, pending / self.capacity) * self.capacity
+    }
+
     /// Sets window and rate.
-    fn send(&self, measured: &Measured) {
+    fn send(&mut self, measured: &Measured) {
         let round = &measured.round;
         let seconds = round.rtt.as_secs_f64();
         let window = self.cubic.packets() * self.packet;
@@ -246,7 +269,7 @@ impl<I: Ipc> NimbusFlow<I> {
                 self.handle.set(&[("Cwnd", register(window))]);
                 return;
             }
-            Mode::Competition => window / seconds,
+            Mode::Competition => self.competing(measured),
             Mode::DelayControl => self.delay_controlled(measured),
         };
         // The mean is at least a pulse's depth, so that the flow never stops.

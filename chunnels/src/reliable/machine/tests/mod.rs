@@ -2,6 +2,7 @@
 
 mod faults;
 mod misbehaviour;
+mod pauses;
 mod timers;
 mod values;
 mod wire;
