@@ -11,14 +11,13 @@
 //!
 //! # Boundaries
 //!
-//! Both boxes hash the header of each packet: the identification of IPv4, the destination's address and its
-//! port. A packet is a boundary if the size of epochs, a number of packets, divides its hash. The size is the
-//! largest power of two of at most a quarter of the packets that a shortest round trip takes, so that boxes
-//! which disagree about it for a while still share the boundaries of the larger size.
+//! Both boxes hash the header of each packet: its identity, the destination's address and its port. The identity is the identification of
+//! IPv4. Where IPv4 has none, and in IPv6, it is the checksum of TCP, UDP or UDP-Lite. A packet is a boundary if the size of epochs, a
+//! number of packets, divides its hash. The size is the largest power of two of at most a quarter of the packets that a shortest round trip
+//! takes, so that boxes which disagree about it for a while still share the boundaries of the larger size.
 //!
-//! A packet without an identity is forwarded and counted, and is never a boundary: packets of IPv6, whose
-//! flow label tells flows and not packets apart, fragments, and packets of IPv4 that are never fragmented and
-//! have the identification zero. A bundle of such packets alone is not measured, and its rate stays unlimited.
+//! A packet without an identity is forwarded and counted, and is never a boundary: fragments, packets of other protocols without an
+//! identification, and packets of IPv6 with extension headers. A bundle of such packets alone is not measured, and its rate stays unlimited.
 //!
 //! # Faults
 //!

@@ -2,7 +2,12 @@
 
 use bertha_core::{Error, ErrorKind};
 use bertha_program::exposure;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
+
+/// Number of bytes of a file that are read: more than a key with its line's end has, since a path may name a device without an end.
+const LONGEST: u64 = 64;
 
 /// Reads a key of 16 hexadecimal digits.
 ///
@@ -11,7 +16,10 @@ use std::path::Path;
 pub(crate) fn read(file: &Path) -> Result<u64, Error> {
     exposure::warn_of_file(file);
     let invalid = |reason: String| Error::new(ErrorKind::Invalid, format!("{}: {reason}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| invalid(error.to_string()))?;
+    let mut text = String::new();
+    File::open(file)
+        .and_then(|file| file.take(LONGEST).read_to_string(&mut text))
+        .map_err(|error| invalid(error.to_string()))?;
     key_of(text.trim()).ok_or_else(|| {
         invalid("a key has 16 hexadecimal digits, as `openssl rand -hex 8` prints them".to_owned())
     })
@@ -37,5 +45,6 @@ mod tests {
             assert!(read(&file).unwrap_err().to_string().contains("16 hexadecimal digits"), "{text}");
         }
         assert!(read(&folder.path().join("none")).unwrap_err().to_string().contains("none: "));
+        assert!(read(Path::new("/dev/zero")).unwrap_err().to_string().contains("16 hexadecimal digits"));
     }
 }

@@ -20,8 +20,8 @@ pub struct Header {
     pub protocol: u8,
     /// The differentiated services code point, from 0 to 63 (RFC 2474).
     pub dscp: u8,
-    /// The identification that tells this packet from others to the same destination; `None` if the packet
-    /// has none.
+    /// The number that tells this packet from others to the same destination: the identification of IPv4, or else a checksum; `None` if the
+    /// packet has neither.
     pub identity: Option<u16>,
 }
 

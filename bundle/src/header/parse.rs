@@ -68,7 +68,11 @@ fn v4(packet: &[u8]) -> Result<Header, NoHeader> {
         destination: SocketAddr::new(IpAddr::V4(address(16)), to),
         protocol,
         dscp: fixed[1] >> 2,
-        identity: (is_named && !is_fragment).then_some(identification),
+        identity: match (is_fragment, is_named) {
+            (true, _) => None,
+            (false, true) => Some(identification),
+            (false, false) => checksum(protocol, above),
+        },
     })
 }
 
@@ -77,7 +81,8 @@ fn v6(packet: &[u8]) -> Result<Header, NoHeader> {
     let fixed: &[u8; 40] = packet.first_chunk().ok_or(NoHeader::Truncated)?;
     let payload = u16::from_be_bytes([fixed[4], fixed[5]]);
     let protocol = fixed[6];
-    let (from, to) = ports(protocol, &packet[fixed.len()..])?;
+    let above = &packet[fixed.len()..];
+    let (from, to) = ports(protocol, above)?;
     let address = |at: usize| {
         let bytes = fixed.get(at..).and_then(|rest| rest.first_chunk::<16>());
         IpAddr::V6(bytes.map_or(Ipv6Addr::UNSPECIFIED, |bytes| Ipv6Addr::from(*bytes)))
@@ -88,8 +93,20 @@ fn v6(packet: &[u8]) -> Result<Header, NoHeader> {
         destination: SocketAddr::new(address(24), to),
         protocol,
         dscp: (u16::from_be_bytes([fixed[0], fixed[1]]) >> 6) as u8 & 0x3f,
-        identity: None,
+        identity: checksum(protocol, above),
     })
+}
+
+/// Returns the checksum over the payload, which differs from packet to packet as an identification does; `None` if the packet has none.
+fn checksum(protocol: u8, above: &[u8]) -> Option<u16> {
+    let at = match protocol {
+        TCP => 16,
+        UDP | UDP_LITE => 6,
+        _ => return None,
+    };
+    let checksum = u16::from_be_bytes(*above.get(at..)?.first_chunk()?);
+    // Senders of UDP may leave the checksum at zero (RFC 768).
+    (checksum != 0).then_some(checksum)
 }
 
 fn ports(protocol: u8, above: &[u8]) -> Result<(u16, u16), NoHeader> {
@@ -145,11 +162,13 @@ mod tests {
     }
 
     #[test]
-    fn a_header_of_ipv6_has_no_identity() {
+    fn a_header_of_ipv6_is_read() {
         let mut packet = vec![0x6b, 0x80, 0, 0, 0, 20, TCP, 64];
         packet.extend([1; 16]);
         packet.extend([2; 16]);
         packet.extend([0, 9, 1, 0]);
+        packet.extend([0; 12]);
+        packet.extend([3, 4, 0, 0]);
         let header = Header::parse(&packet).unwrap();
         let expected = Header {
             len: 60,
@@ -157,9 +176,25 @@ mod tests {
             destination: ([0x202; 8], 256).into(),
             protocol: TCP,
             dscp: 46,
-            identity: None,
+            identity: Some(0x0304),
         };
         assert_eq!(header, expected);
+        let cut = Header::parse(&packet[..44]).unwrap();
+        assert_eq!(cut, Header { identity: None, ..expected });
+    }
+
+    #[test]
+    fn a_checksum_names_a_packet_without_an_identification() {
+        let identity = |protocol, checksum: [u8; 2]| {
+            let mut packet = v4_packet(DO_NOT_FRAGMENT, 0);
+            packet[9] = protocol;
+            packet.extend([0, 100, checksum[0], checksum[1]]);
+            Header::parse(&packet).unwrap().identity
+        };
+        assert_eq!(identity(UDP, [1, 2]), Some(0x0102));
+        assert_eq!(identity(UDP_LITE, [1, 2]), Some(0x0102));
+        assert_eq!(identity(UDP, [0, 0]), None);
+        assert_eq!(identity(SCTP, [1, 2]), None);
     }
 
     #[test]

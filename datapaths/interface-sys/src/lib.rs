@@ -1,5 +1,6 @@
 //! The few requests of Linux that make a TUN device ([`tun`]), and that tell of an interface its longest packet
-//! ([`mtu`]) and the offloads that join packets ([`joining`]).
+//! ([`mtu`]) and the offloads that join packets ([`joining`]), and the request that tells of a packet socket what it had no room for
+//! ([`missed`]).
 //!
 //! The interface is safe: names are checked, and the kernel reads and writes only memory of a call.
 
@@ -11,6 +12,7 @@ mod request;
 use name::Name;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 
 /// Makes a TUN device: packets that are routed to it are read from the file, whole IP packets of at most its MTU with their
@@ -51,6 +53,14 @@ pub fn joining(interface: &str) -> io::Result<Vec<&'static str>> {
     Ok(is_on.into_iter().filter(|(_, is_on)| *is_on).map(|(offload, _)| offload).collect())
 }
 
+/// Returns the number of packets for which a packet socket had no room since the last call.
+///
+/// # Errors
+/// `EOPNOTSUPP` or `ENOPROTOOPT` if the socket is no packet socket, `ENOTSOCK` if the descriptor is no socket.
+pub fn missed(socket: &impl AsFd) -> io::Result<u32> {
+    request::missed(socket.as_fd())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,13 +73,23 @@ mod tests {
 
     #[test]
     fn what_is_no_interface_is_an_error() {
-        for name in ["", "a-name-that-is-too-long", "sixteen-letters!", "a/b", "a b", "nul\0", "."] {
+        for name in
+            ["", "a-name-that-is-too-long", "sixteen-letters!", "a/b", "a b", "nul\0", ".", "all", "default"]
+        {
             assert_eq!(mtu(name).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{name}");
             assert_eq!(tun(name).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{name}");
         }
         for error in [mtu("not-there").unwrap_err(), joining("not-there").unwrap_err()] {
             assert_eq!(error.raw_os_error(), Some(rustix::io::Errno::NODEV.raw_os_error()));
         }
+    }
+
+    #[test]
+    fn a_socket_of_another_kind_tells_nothing_of_packets() {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert_eq!(missed(&socket).unwrap_err().raw_os_error(), Some(libc::EOPNOTSUPP));
+        let file = File::open("/dev/null").unwrap();
+        assert_eq!(missed(&file).unwrap_err().raw_os_error(), Some(libc::ENOTSOCK));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::ffi::c_int;
 use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 /// `TUNSETIFF` of Linux's `if_tun.h`.
 const SET_TUN: Opcode = opcode::write::<c_int>(b'T', 202);
@@ -17,6 +17,9 @@ const ETHTOOL: Opcode = 0x8946;
 
 /// A TUN device that hands over packets without a header of its own, and that nobody else has.
 const FLAGS: u16 = 0x0001 | 0x1000 | 0x8000;
+
+/// `PACKET_STATISTICS` of Linux's `if_packet.h`.
+const PACKET_STATISTICS: c_int = 6;
 
 /// `ETHTOOL_GGRO` and `ETHTOOL_GFLAGS` of Linux's `ethtool.h`, and the flag for LRO.
 const GET_GRO: u32 = 0x2b;
@@ -40,6 +43,13 @@ struct EthtoolValue {
     data: u32,
 }
 
+/// `struct tpacket_stats` of Linux.
+#[repr(C)]
+struct PacketStatistics {
+    packets: u32,
+    drops: u32,
+}
+
 /// Makes the file of `/dev/net/tun` a device of this name.
 pub(crate) fn make_tun(file: &File, name: Name) -> io::Result<()> {
     let mut request = Request::new(name, FLAGS.to_ne_bytes());
@@ -59,6 +69,15 @@ pub(crate) fn mtu(name: Name) -> io::Result<u32> {
     unsafe { ioctl(socket.as_fd(), call) }?;
     let [a, b, c, d, ..] = request.value;
     Ok(u32::from_ne_bytes([a, b, c, d]))
+}
+
+pub(crate) fn missed(socket: BorrowedFd<'_>) -> io::Result<u32> {
+    let mut statistics = PacketStatistics { packets: 0, drops: 0 };
+    let mut len = size_of::<PacketStatistics>() as libc::socklen_t;
+    let (at, fd) = ((&raw mut statistics).cast(), socket.as_raw_fd());
+    // SAFETY: the kernel writes at most `len` bytes at `at`, which is a value of that size, and keeps no address of it.
+    let answered = unsafe { libc::getsockopt(fd, libc::SOL_PACKET, PACKET_STATISTICS, at, &raw mut len) };
+    if answered == 0 { Ok(statistics.drops) } else { Err(io::Error::last_os_error()) }
 }
 
 pub(crate) fn has_gro(name: Name) -> io::Result<bool> {

@@ -28,6 +28,11 @@ const V6: u16 = 0x86dd;
 #[derive(Debug)]
 pub(super) struct Capture {
     fd: OwnedFd,
+    interface: String,
+    /// The number of the interface: one that is made later under the same name has another.
+    index: usize,
+    /// True since the interface went down, until a packet arrives.
+    is_down: bool,
     from: Vec<Prefix>,
     to: Vec<Prefix>,
     mtu: u32,
@@ -35,6 +40,8 @@ pub(super) struct Capture {
     pub(super) unreadable: u64,
     /// Number of packets that are longer than the interface sends: several packets that an offload has joined.
     pub(super) joined: u64,
+    /// Number of packets for which the socket had no room.
+    pub(super) missed: u64,
 }
 
 /// A look at the interface.
@@ -58,19 +65,15 @@ impl Capture {
         let fd =
             socket(AddressFamily::Packet, SockType::Datagram, SockFlag::SOCK_NONBLOCK, SockProtocol::EthAll)
                 .map_err(failed)?;
-        let address = getifaddrs().map_err(failed)?.find_map(|it| {
-            let address: LinkAddr = *it.address?.as_link_addr()?;
-            let is_of = it.interface_name == interface && address.family() == Some(AddressFamily::Packet);
-            is_of.then_some(address)
-        });
-        let address = address.ok_or_else(|| failed(Errno::ENODEV))?;
+        let address = address_of(interface).map_err(failed)?.ok_or_else(|| failed(Errno::ENODEV))?;
         // Without the capability for more, the system's limit holds.
         if setsockopt(&fd, sockopt::RcvBufForce, &BACKLOG).is_err() {
             setsockopt(&fd, sockopt::RcvBuf, &BACKLOG).map_err(failed)?;
         }
         bind(fd.as_raw_fd(), &address).map_err(failed)?;
         let mtu = bertha_interface_sys::mtu(interface)?;
-        Ok(Self { fd, from, to, mtu, unreadable: 0, joined: 0 })
+        let (interface, index) = (interface.to_owned(), address.ifindex());
+        Ok(Self { fd, interface, index, is_down: false, from, to, mtu, unreadable: 0, joined: 0, missed: 0 })
     }
 
     /// Takes the next packet that has arrived.
@@ -82,13 +85,17 @@ impl Capture {
         let (len, address) = match recvfrom::<LinkAddr>(self.fd.as_raw_fd(), &mut bytes) {
             Ok((len, Some(address))) => (len, address),
             Ok((_, None)) | Err(Errno::EINTR) => return Ok(Captured::Other),
-            // An interface that is down has packets again when it is up.
-            Err(Errno::EAGAIN | Errno::ENETDOWN) => return Ok(Captured::Nothing),
+            Err(Errno::EAGAIN) if !self.is_down => return Ok(Captured::Nothing),
+            Err(Errno::EAGAIN | Errno::ENETDOWN) => {
+                self.is_down = true;
+                return self.look_for_interface().map(|()| Captured::Nothing);
+            }
             Err(error) => {
                 let what = format!("seeing the packets of the interface: {error}");
                 return Err(Error::new(ErrorKind::Io, what));
             }
         };
+        self.is_down = false;
         let is_ip = [V4, V6].contains(&u16::from_be(address.protocol()));
         if address.pkttype() == OUTGOING || !is_ip {
             return Ok(Captured::Other);
@@ -104,6 +111,25 @@ impl Capture {
                 Ok(Captured::Other)
             }
         }
+    }
+
+    /// An interface that is down has packets again when it is up.
+    ///
+    /// # Errors
+    /// [`Closed`](ErrorKind::Closed) if the interface is gone.
+    fn look_for_interface(&self) -> Result<(), Error> {
+        let gone = || {
+            let what =
+                format!("the interface `{}` is gone; start the box again when it is back", self.interface);
+            Error::new(ErrorKind::Closed, what)
+        };
+        let address = address_of(&self.interface).ok().flatten().ok_or_else(gone)?;
+        if address.ifindex() == self.index { Ok(()) } else { Err(gone()) }
+    }
+
+    /// Counts the packets for which the socket had no room since the last call.
+    pub(super) fn count_missed(&mut self) {
+        self.missed += u64::from(bertha_interface_sys::missed(&self.fd).unwrap_or_default());
     }
 
     fn is_of_bundle(&self, header: &Header) -> bool {
@@ -124,6 +150,15 @@ impl Capture {
             self.joined += 1;
         }
     }
+}
+
+/// Returns the address of an interface; `None` if there is no such interface.
+fn address_of(interface: &str) -> Result<Option<LinkAddr>, Errno> {
+    Ok(getifaddrs()?.find_map(|it| {
+        let address: LinkAddr = *it.address?.as_link_addr()?;
+        let is_of = it.interface_name == interface && address.family() == Some(AddressFamily::Packet);
+        is_of.then_some(address)
+    }))
 }
 
 impl AsFd for Capture {

@@ -79,12 +79,13 @@ impl Observer {
 
     fn print(&mut self) {
         let Some(elapsed) = self.printer.elapsed(self.start.elapsed()) else { return };
+        self.capture.count_missed();
         let now = self.receivebox.statistics();
         let bytes = now.bytes.wrapping_sub(self.printed.bytes);
         let ReceiveboxStatistics { packets, unnamed, acknowledgements, epoch, resizes, malformed, .. } = now;
-        let Capture { unreadable, joined, .. } = self.capture;
+        let Capture { unreadable, joined, missed, .. } = self.capture;
         self.printer.print(format!(
-            "received: {:.2} Mbit/s, packets: {packets}, unnamed: {unnamed}, joined: {joined}, unreadable: {unreadable}; \
+            "received: {:.2} Mbit/s, packets: {packets}, unnamed: {unnamed}, joined: {joined}, unreadable: {unreadable}, missed: {missed}; \
              epoch: {epoch}, acknowledgements: {acknowledgements}; messages: {resizes}, malformed: {malformed}, unsent: {}",
             bytes as f64 * 8e-6 / elapsed.as_secs_f64(),
             self.unsent,

@@ -47,8 +47,8 @@ pub(crate) struct Sending {
     /// A port that goes first with `--scheduling priority`, in place of code points; may be repeated, the highest class first.
     #[arg(long = "first", value_name = "PORT")]
     first: Vec<u16>,
-    /// The largest number of bytes that wait.
-    #[arg(long, value_name = "BYTES", default_value = "4194304")]
+    /// The largest number of bytes that wait: room for one packet at least.
+    #[arg(long, value_name = "BYTES", default_value = "4194304", value_parser = clap::value_parser!(u64).range(65_536..))]
     buffer: u64,
     /// Time between two lines of statistics, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = positive_seconds)]

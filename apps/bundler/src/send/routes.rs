@@ -14,6 +14,9 @@ const SENT: &str = "7102";
 const LOST: &str = "7103";
 const BUNDLE: &str = "7104";
 
+/// Maximum number of rules of a priority that are removed.
+const MOST_LEFT: usize = 16;
+
 /// The address of the device, to which nobody sends (RFC 7600). Linux takes no packet of a foreign source from a device
 /// without an address while it checks sources, whatever the routes are.
 const ADDRESS: &str = "192.0.0.8/32";
@@ -62,9 +65,8 @@ impl Routes {
             run(prefix.is_v6(), &self.route(&text))?;
             set.prefixes.push(*prefix);
             warn_without_forwarding(prefix.is_v6());
+            remove_left_behind(prefix);
             for rule in self.rules(&text) {
-                // A box that was killed has left its rules.
-                let _was_there = run(prefix.is_v6(), &[&["rule", "del"][..], &rule].concat());
                 run(prefix.is_v6(), &[&["rule", "add"][..], &rule].concat())?;
             }
         }
@@ -107,6 +109,17 @@ impl Drop for SetRoutes<'_> {
                 let _is_gone = run(prefix.is_v6(), &[&["rule", "del"][..], &rule].concat());
             }
         }
+    }
+}
+
+/// Removes the rules of a prefix that boxes have left which were killed, whatever their devices were. A box that runs has its route, so it
+/// keeps its rules.
+fn remove_left_behind(prefix: &Prefix) {
+    let text = prefix.to_string();
+    for priority in [OWN, SENT, LOST, BUNDLE] {
+        let remove = ["rule", "del", "pref", priority, "to", &text];
+        // Each call removes one rule, and fails when there is none.
+        let _left = (0..MOST_LEFT).take_while(|_| run(prefix.is_v6(), &remove).is_ok()).count();
     }
 }
 

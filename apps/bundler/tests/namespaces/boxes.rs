@@ -36,7 +36,7 @@ pub(crate) fn sendbox(site: &Site, folder: &TempDir, congestion: &str, options: 
     let mut command = program(site, Place::Sendbox);
     command.args(["send", "--route", BUNDLE, "--listen", &format!("{SENDBOX}:{PORT}")]);
     command.arg("--key-file").arg(key(folder)).args(["--congestion", congestion]);
-    Box::start(command.args(["--interval", "0.1"]).args(options), "bundle0 at")
+    Box::start(command.args(["--interval", "0.1"]).args(options), " at ")
 }
 
 pub(crate) fn receivebox(site: &Site, folder: &TempDir) -> Box {
@@ -47,7 +47,7 @@ pub(crate) fn receivebox(site: &Site, folder: &TempDir) -> Box {
 }
 
 impl Box {
-    fn start(command: &mut Command, ready: &str) -> Self {
+    pub(crate) fn start(command: &mut Command, ready: &str) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let printed = Arc::default();
         read(child.stdout.take().unwrap(), &printed);
@@ -80,6 +80,18 @@ impl Box {
 
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits until the box ends by itself with this reason. Returns true if its status is that of a failure.
+    pub(crate) fn fails(mut self, reason: &str) -> bool {
+        let status = self.child.wait().unwrap();
+        let start = Instant::now();
+        // A thread reads what the box printed last.
+        while !self.printed.lock().unwrap().iter().any(|line| line.contains(reason)) {
+            assert!(start.elapsed() < Duration::from_secs(20), "no `{reason}`: {:#?}", self.printed);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        status.code() == Some(1)
     }
 
     /// Ends the box as an operator does. Returns true if it has ended well.

@@ -4,6 +4,8 @@
 mod agent;
 mod boxes;
 mod flow;
+mod interface;
+mod ipv6;
 mod messages;
 mod path;
 mod priority;

@@ -46,6 +46,7 @@ fn a_wrong_command_line_is_named() {
         (&["send", "--listen", "127.0.0.1:0", "--key-file", "k", "--first", "80"], "`--first` needs"),
         (&["send", "--listen", "127.0.0.1:0", "--key-file", "k", "--congestion", "cubik"], "`cubik`"),
         (&["send", "--listen", "127.0.0.1:0", "--key-file", "k", "--route", "10/8"], "`10/8`"),
+        (&["send", "--listen", "127.0.0.1:0", "--key-file", "k", "--buffer", "0"], "--buffer"),
         (
             &["receive", "--interface", "lo", "--to", "::/129", "--sendbox", "[::1]:1", "--key-file", "k"],
             "`::/129`",

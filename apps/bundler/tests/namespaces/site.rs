@@ -14,6 +14,10 @@ pub(crate) const RECEIVER: &str = "10.98.3.1";
 /// The destinations of the bundle.
 pub(crate) const BUNDLE: &str = "10.98.3.0/24";
 
+/// The same by IPv6.
+pub(crate) const RECEIVER_V6: &str = "fd98:3::1";
+pub(crate) const BUNDLE_V6: &str = "fd98:3::/64";
+
 /// A machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -59,7 +63,17 @@ impl Site {
         site.ip(Place::Receiver, &format!("addr add {RECEIVEBOX}/24 dev wan"));
         site.ip(Place::Receiver, &format!("addr add {RECEIVER}/32 dev lo"));
         site.ip(Place::Receiver, &format!("route add default via {SENDBOX} src {RECEIVER}"));
-        site.inside(Place::Sendbox, || std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap());
+        site.ip(Place::Sender, "addr add fd98:1::1/64 dev box nodad");
+        site.ip(Place::Sender, "route add default via fd98:1::2");
+        site.ip(Place::Sendbox, "addr add fd98:1::2/64 dev lan nodad");
+        site.ip(Place::Sendbox, "addr add fd98:2::1/64 dev wan nodad");
+        site.ip(Place::Sendbox, &format!("route add {BUNDLE_V6} via fd98:2::2"));
+        site.ip(Place::Receiver, "addr add fd98:2::2/64 dev wan nodad");
+        site.ip(Place::Receiver, &format!("addr add {RECEIVER_V6}/128 dev lo nodad"));
+        site.ip(Place::Receiver, &format!("route add default via fd98:2::1 src {RECEIVER_V6}"));
+        for setting in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
+            site.inside(Place::Sendbox, || std::fs::write(format!("/proc/sys/net/{setting}"), "1").unwrap());
+        }
         Some(site)
     }
 
