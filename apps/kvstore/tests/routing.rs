@@ -22,7 +22,7 @@ impl Router {
         for shard in shards {
             command.args(["--remote-shard", &shard.addr().to_string()]);
         }
-        command.args(["--addr", "127.0.0.1:0"]).args(options).env("RUST_LOG", "info");
+        command.args(["--addr", "127.0.0.1:0"]).args(options).env("RUST_LOG", "info,bertha_kvstore=debug");
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut said = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
@@ -82,6 +82,27 @@ async fn the_router_reads_keys_in_place_unless_it_is_told_to_decode() {
         let log = exchange(options).await;
         assert!(log.contains("ServerShard / Serialize[postcard]"), "{options:?}: {log}");
         assert_eq!(log.contains("ShardRaw("), is_raw, "{options:?}: {log}");
+    }
+}
+
+/// The log is read on this thread, while others send what is left to say.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_closes_is_news_for_debug_alone() {
+    let shards = [Server::start_shard(([127, 0, 0, 1], 0).into(), Capacity::default(), None).unwrap()];
+    let mut router = Router::start(&shards, &[]);
+    let mut log = BufReader::new(router.log.take().unwrap()).lines().map(Result::unwrap);
+    let map = shard_map(shards.iter().map(|shard| Addr::from(shard.addr()))).unwrap();
+    for (closes, level) in [(true, "DEBUG"), (false, "INFO")] {
+        let stack = make_stack!(ServerShard::new(map.clone()), Messages::new(), Checksum::new());
+        let store = stack.connect(bertha::datapath(), router.addr.clone()).await.unwrap();
+        store.send(Message::get(1, "key")).await.unwrap();
+        store.recv().await.unwrap();
+        if closes {
+            store.close().await.unwrap();
+        }
+        drop(store);
+        let ended = log.find(|line| line.contains("listening: ended")).unwrap();
+        assert!(ended.contains(level), "{ended}");
     }
 }
 

@@ -98,6 +98,12 @@ impl<C: Connection<Data = Message>> Port for ToStore<C> {
     fn trouble(&self) -> Option<String> {
         self.trouble.lock().as_ref().map(|error| report::chain(error))
     }
+
+    async fn close(&self) {
+        if let Err(error) = self.connection.close().await {
+            tracing::debug!(%error, "closing failed");
+        }
+    }
 }
 
 #[cold]

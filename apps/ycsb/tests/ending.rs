@@ -1,7 +1,12 @@
 //! The ends of the program: by a signal, and without its store.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-use bertha_kvstore::{Options, Server};
+use bertha::chunnels::Checksum;
+use bertha::prelude::*;
+use bertha::{ErrorKind, Settings};
+use bertha_kvstore::{Messages, Options, Server};
+use bertha_ycsb::connect::connect;
+use bertha_ycsb::driver::Driver;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
@@ -42,6 +47,17 @@ fn a_signal_interrupts_a_run_with_a_code_of_its_own() {
         assert!(reason.starts_with("ycsb: ") && reason.contains("interrupted by a signal"), "{said:?}");
     }
     store.stop().unwrap();
+}
+
+#[tokio::test]
+async fn a_store_hears_that_a_run_is_over() {
+    let stack = || make_stack!(Messages::new(), Checksum::new());
+    let mut incoming = stack().listen(bertha::datapath(), "127.0.0.1:0").await.unwrap();
+    let (stack, addr) = (stack(), incoming.local_addr());
+    let (port, client) = tokio::join!(connect(&stack, addr, Settings::default()), incoming.next());
+    Driver::new(vec![port.unwrap()]).close().await;
+    let ended = client.unwrap().recv().await.err().unwrap();
+    assert_eq!(ended.kind(), ErrorKind::Closed, "{ended}");
 }
 
 /// A store that is killed says nothing to its clients over datagrams; the system of its machine does.

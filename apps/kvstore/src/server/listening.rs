@@ -3,7 +3,7 @@
 use super::{Handler, Stop};
 use crate::Message;
 use bertha::prelude::*;
-use bertha::{Base, Error, Incoming, Negotiated, Settings};
+use bertha::{Base, Error, ErrorKind, Incoming, Negotiated, Settings};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -95,6 +95,8 @@ async fn converse<C>(
         () = stop.wait() => None,
     };
     match ended {
+        // A client that is done closes its connection: nothing has happened.
+        Some(reason) if reason.kind() == ErrorKind::Closed => tracing::debug!(%peer, %reason, "ended"),
         Some(reason) => tracing::info!(%peer, %reason, "ended"),
         None => match client.close().await {
             Ok(()) => tracing::info!(%peer, "closed"),

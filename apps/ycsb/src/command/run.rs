@@ -142,7 +142,9 @@ impl Run {
             ports.push(port);
         }
         tracing::info!(connections = self.connections, "connected to the store");
-        let (load, runs) = self.measure(Driver::new(ports), parameters).await;
+        let mut driver = Driver::new(ports);
+        let (load, runs) = self.measure(&mut driver, parameters).await;
+        driver.close().await;
         let report = Report {
             label: self.label.clone().unwrap_or_else(|| format!("{:?} sharding", self.sharding)),
             workload: self.files.last().map_or(String::new(), |file| file.display().to_string()),
@@ -171,7 +173,7 @@ impl Run {
 
     async fn measure<P: Port>(
         &self,
-        mut driver: Driver<P>,
+        driver: &mut Driver<P>,
         parameters: &Parameters,
     ) -> (Option<Measured>, Vec<Measured>) {
         let counter = Counter::default();

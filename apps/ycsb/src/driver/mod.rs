@@ -118,6 +118,13 @@ impl<P: Port> Driver<P> {
         self.drive(operations, plan, counter).await
     }
 
+    /// Closes all connections.
+    pub async fn close(self) {
+        for port in &self.ports {
+            port.close().await;
+        }
+    }
+
     async fn drive<O: Operations + 'static>(
         &mut self,
         all: Vec<O>,

@@ -48,6 +48,12 @@ pub trait Port: Send + Sync + 'static {
     fn trouble(&self) -> Option<String> {
         None
     }
+
+    /// Closes the connection in order, so that the store does not take it for one that was cut. A connection that has
+    /// ended already stays as it is.
+    fn close(&self) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
 }
 
 /// The reason why a connection can no longer be used.
