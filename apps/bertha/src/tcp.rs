@@ -20,7 +20,7 @@ pub(crate) struct Tcp {
     #[arg(long, value_name = "CONTROL", default_value = "agent")]
     congestion: Choice,
     /// The name of the control in the kernel: at most 15 letters, digits, `_` and `-`.
-    #[arg(long, value_name = "NAME", default_value = "bertha_ccp")]
+    #[arg(long, value_name = "NAME", default_value = "bertha_ccp", value_parser = name)]
     name: String,
     /// The largest window of a flow, in bytes.
     #[arg(long, value_name = "BYTES", default_value = "67108864", value_parser = value_parser!(u64).range(1..))]
@@ -38,6 +38,10 @@ impl Tcp {
         output::line(format!("{name}: flows of TCP that choose it are controlled by {congestion}"))?;
         termination.serve(show(&control)).await
     }
+}
+
+fn name(text: &str) -> Result<String, Error> {
+    TcpControl::check_name(text).map(|()| text.to_owned())
 }
 
 /// Prints the number of flows when it has changed.

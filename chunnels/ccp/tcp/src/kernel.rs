@@ -40,7 +40,7 @@ pub(crate) struct Registered {
 impl Registered {
     /// Registers a congestion control by this name.
     pub(crate) fn new(name: &str, limits: Limits, patience: Duration) -> Result<Self, Error> {
-        let name_bytes = checked(name)?;
+        let name_bytes = terminated(name)?;
         if !Path::new(TYPES).exists() {
             return Err(unavailable(format!("the kernel does not describe its types: there is no {TYPES}")));
         }
@@ -143,8 +143,11 @@ fn set(open: &mut OpenObject, name: &str, bytes: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the name as the kernel takes it.
-fn checked(name: &str) -> Result<[u8; NAME], Error> {
+/// Returns the name as the kernel takes it, with a zero at the end.
+///
+/// # Errors
+/// [`Invalid`](ErrorKind::Invalid) if the kernel has no such names.
+pub(crate) fn terminated(name: &str) -> Result<[u8; NAME], Error> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
     let mut bytes = [0; NAME];
     match bytes.get_mut(..name.len()) {
@@ -191,10 +194,10 @@ mod tests {
 
     #[test]
     fn names_are_as_the_kernel_takes_them() {
-        assert_eq!(checked("bertha_ccp").unwrap()[..11], *b"bertha_ccp\0");
-        assert_eq!(checked("a-23456789012_5").unwrap()[14..], *b"5\0");
+        assert_eq!(terminated("bertha_ccp").unwrap()[..11], *b"bertha_ccp\0");
+        assert_eq!(terminated("a-23456789012_5").unwrap()[14..], *b"5\0");
         for name in ["", "a b", "copa\n", "a123456789012345", "é"] {
-            let error = checked(name).unwrap_err();
+            let error = terminated(name).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Invalid);
             assert!(!error.to_string().contains('\n'), "{error}");
         }

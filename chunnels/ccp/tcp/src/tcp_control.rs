@@ -1,7 +1,7 @@
 //! A congestion control of the kernel whose flows this process controls.
 
 use crate::flows::Flows;
-use crate::kernel::{Arriving, Registered};
+use crate::kernel::{Arriving, Registered, terminated};
 use crate::measurement::Measurement;
 use bertha_ccp::Limits;
 use bertha_chunnels::congestion::Algorithm;
@@ -73,6 +73,14 @@ impl TcpControl {
             Error::new(ErrorKind::Io, "can't start a thread for the kernel's flows").because(error).at("CCP")
         })?;
         Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Checks that [`register`](Self::register) takes the name, unless another congestion control has it.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid), with the characters that a name can have.
+    pub fn check_name(name: &str) -> Result<(), Error> {
+        terminated(name).map(drop)
     }
 
     /// Returns true while flows are controlled. Otherwise the log has the reason, and the registration has ended.
