@@ -77,7 +77,8 @@
 //! | calls of a connection at the server ([`Serve::concurrency`]) | 1,024 | the client learns the limit, and callers wait as above |
 //! | responses of a stream that were not taken | 64 | the server makes no more |
 //! | requests of a stream that the handler has not taken | 64 | the client makes no more; a request beyond is dropped, counted, and fails the stream. All calls of a connection together may hold 64 requests each |
-//! | bytes of such requests, all streams of a connection together ([`Serve::waiting_bytes`]) | 256 MiB | the stream of the request that exceeds them fails with [`Overloaded`](FailureKind::Overloaded); others go on |
+//! | bytes of such requests, and of the first of each stream, all streams of a connection together ([`Serve::waiting_bytes`]) | 256 MiB | the stream of the request that exceeds them fails with [`Overloaded`](FailureKind::Overloaded); others go on |
+//! | the same, all connections of the process together ([`Serve::waiting_with`]) | 1 GiB | as above |
 //! | requests or responses of one stream | 4,294,967,232 | the stream goes no further |
 //! | answers that a client does not read | two bursts of 256 answers or 256 KiB | the server makes no more; deadlines and cancellations go on |
 //! | time of calls under way at the end of a server ([`Shutdown::begin`]) | set by the caller | the calls are cancelled; a client that reads nothing is dropped a second later |
@@ -151,7 +152,7 @@ pub use reflection::{MethodDescription, Reflection, ReflectionClient};
 pub use server::Responding;
 pub use server::{
     Context, Handler, Or, Reply, Request, Requests, Serve, ServeStatistics, ServedCalls, Service, Shutdown,
-    handler, handler_with_context, serve,
+    WaitingBytes, handler, handler_with_context, serve,
 };
 #[cfg(feature = "tls")]
 pub use with_tls::{FuseRpcAndTls, RpcWithTls, RpcWithTlsConnection};

@@ -35,10 +35,14 @@ struct OpenCall {
 }
 
 impl<'a> OpenCalls<'a> {
-    /// Makes them for a connection at which requests of this many bytes may wait for their handlers.
-    pub(super) fn new(connection: &'a impl Connection, named: Option<PeerIdentity>, bytes: usize) -> Self {
+    /// Makes them for a connection whose requests may wait for their handlers as `waiting` allows.
+    pub(super) fn new(
+        connection: &'a impl Connection,
+        named: Option<PeerIdentity>,
+        waiting: Waiting,
+    ) -> Self {
         let (open, is_used, has_streams, due) = Default::default();
-        Self { connection, named, open, is_used, has_streams, due, waiting: Arc::new(Waiting::new(bytes)) }
+        Self { connection, named, open, is_used, has_streams, due, waiting: Arc::new(waiting) }
     }
 
     /// Returns the context of a call, and makes it if it is asked for the first time.
@@ -51,19 +55,18 @@ impl<'a> OpenCalls<'a> {
         self.open.lock().entry(call).or_default().context.get_or_insert_with(make).clone()
     }
 
-    /// Returns the requests of a call behind the first. Asked for the second time, they fail.
-    pub(super) fn requests(&self, call: CallId) -> Arc<ArrivedRequests> {
+    /// Returns the requests of a call behind the first, which has this many bytes. Asked for the second time, they fail.
+    pub(super) fn requests(&self, call: CallId, bytes: usize) -> Arc<ArrivedRequests> {
         self.is_used.store(true, Relaxed);
         self.has_streams.store(true, Relaxed);
         let mut open = self.open.lock();
         let requests = &mut open.entry(call).or_default().requests;
+        let failed = |failure| ArrivedRequests::failed(call, failure, self.due.clone(), self.waiting.clone());
         if requests.is_some() {
-            let failure = Failure::new("the requests of the call were taken already");
-            let (due, waiting) = (self.due.clone(), self.waiting.clone());
-            return Arc::new(ArrivedRequests::failed(call, failure, due, waiting));
+            return Arc::new(failed(Failure::new("the requests of the call were taken already")));
         }
-        let arrived = ArrivedRequests::new(call, self.due.clone(), self.waiting.clone());
-        requests.insert(Arc::new(arrived)).clone()
+        let arrived = ArrivedRequests::new(call, bytes, self.due.clone(), self.waiting.clone());
+        requests.insert(Arc::new(arrived.unwrap_or_else(failed))).clone()
     }
 
     /// Takes in a request of a stream. Returns false if no call waits for it.

@@ -24,9 +24,9 @@ use std::task::{Context, Poll, Waker, ready};
 /// deadline, or with its connection. Requests that have arrived and were not taken are dropped then.
 ///
 /// At most 64 requests wait here; the client makes no more before they were taken. A stream whose request exceeds the
-/// [bytes](super::Serve::waiting_bytes) that may wait at its connection fails with
-/// [`Overloaded`](FailureKind::Overloaded). If it is dropped before its end, the
-/// client drops its stream, and the call goes on.
+/// bytes that may wait [at its connection](super::Serve::waiting_bytes), or
+/// [at all connections](super::Serve::waiting_with), fails with [`Overloaded`](FailureKind::Overloaded). If it is
+/// dropped before its end, the client drops its stream, and the call goes on.
 pub struct Requests<T> {
     arrived: Arc<ArrivedRequests>,
     decode: Decode<T>,
@@ -94,7 +94,7 @@ pub(super) struct ArrivedRequests {
 
 struct State {
     parts: Parts,
-    /// The bytes of those parts that have arrived.
+    /// The bytes of the first request of the call, and of those parts that have arrived.
     bytes: usize,
     /// True until the handler takes no more.
     is_taken: bool,
@@ -103,12 +103,21 @@ struct State {
 }
 
 impl ArrivedRequests {
-    /// Makes a stream, and lets the client begin.
-    pub(super) fn new(call: CallId, due: Arc<Due>, waiting: Arc<Waiting>) -> Self {
+    /// Makes a stream, and lets the client begin. The first request of the call, of `bytes`, waits for the others.
+    ///
+    /// # Errors
+    /// `Overloaded` without room for the first request.
+    pub(super) fn new(
+        call: CallId,
+        bytes: usize,
+        due: Arc<Due>,
+        waiting: Arc<Waiting>,
+    ) -> Result<Self, Failure> {
+        waiting.add(bytes)?;
         let parts = Parts::new();
         due.add(call, Content::Credit { parts: parts.granted() });
-        let state = State { parts, bytes: 0, is_taken: true, failure: None, waker: None };
-        Self { call, state: Mutex::new(state), due, waiting }
+        let state = State { parts, bytes, is_taken: true, failure: None, waker: None };
+        Ok(Self { call, state: Mutex::new(state), due, waiting })
     }
 
     /// Makes a stream that fails at once.
@@ -162,9 +171,9 @@ impl ArrivedRequests {
         let bytes = part.len();
         let taken = state.parts.on_part(index, part);
         if taken.is_ok() {
-            if !self.waiting.add(bytes) {
+            if let Err(failure) = self.waiting.add(bytes) {
                 self.due.add(self.call, Content::Cancel);
-                self.fail(state, too_many_bytes(self.waiting.limit()));
+                self.fail(state, failure);
                 return true;
             }
             state.bytes += bytes;
@@ -217,15 +226,6 @@ impl ArrivedRequests {
         state.parts.clear();
         self.waiting.remove(std::mem::take(&mut state.bytes));
     }
-}
-
-#[cold]
-fn too_many_bytes(limit: usize) -> Failure {
-    let what = format!(
-        "requests of this client wait for their handlers with more than {limit} bytes together; the server sets the limit \
-         by `Serve::waiting_bytes`"
-    );
-    Failure::of(FailureKind::Overloaded, what)
 }
 
 #[cold]

@@ -6,6 +6,7 @@ use super::open_calls::OpenCalls;
 use super::outbox::{Outbox, send};
 use super::panics::caught;
 use super::shutdown::Watched;
+use super::waiting::{Waiting, WaitingBytes};
 use super::{Reply, Request, ServedCalls, Service, Shutdown};
 use crate::rpc::message::{CallId, Content};
 use crate::rpc::trace::{self, Trace};
@@ -37,6 +38,7 @@ pub struct Serve<C, S> {
     service: S,
     concurrency: usize,
     waiting_bytes: usize,
+    waiting: WaitingBytes,
     of_no_call: DropCounter,
     calls: ServedCalls,
     peer: Option<PeerIdentity>,
@@ -62,8 +64,17 @@ where
     S: Service,
 {
     let (of_no_call, calls) = Default::default();
-    let (concurrency, waiting_bytes) = (CONCURRENCY, WAITING_BYTES);
-    Serve { connection, service, concurrency, waiting_bytes, of_no_call, calls, peer: None, shutdown: None }
+    Serve {
+        connection,
+        service,
+        concurrency: CONCURRENCY,
+        waiting_bytes: WAITING_BYTES,
+        waiting: WaitingBytes::of_process(),
+        of_no_call,
+        calls,
+        peer: None,
+        shutdown: None,
+    }
 }
 
 impl<C, S> Serve<C, S> {
@@ -76,9 +87,16 @@ impl<C, S> Serve<C, S> {
 
     /// Sets how many bytes of requests of streams may wait for their handlers, 256 MiB otherwise: those of all streams of
     /// the connection together. A stream whose request exceeds it fails with
-    /// [`Overloaded`](crate::rpc::FailureKind::Overloaded). A request is always taken if no other waits.
+    /// [`Overloaded`](crate::rpc::FailureKind::Overloaded). A request is always taken if no other waits. The first request
+    /// of a call waits from the time when its handler [asks](Request::requests) for the stream, until the stream is over.
     pub fn waiting_bytes(self, waiting_bytes: usize) -> Self {
         Self { waiting_bytes, ..self }
+    }
+
+    /// Bounds the same bytes by `waiting`, with all other connections that are served with it together. Otherwise all
+    /// connections of the process share 1 GiB. A stream beyond it fails as above.
+    pub fn waiting_with(self, waiting: &WaitingBytes) -> Self {
+        Self { waiting: waiting.clone(), ..self }
     }
 
     /// Sets the counter of messages that are dropped since they are of no call: calls that came twice or after their cancellation,
@@ -149,9 +167,9 @@ where
     C: Connection<Data = Message>,
     S: Service,
 {
-    let Serve { connection, service, concurrency, waiting_bytes, of_no_call, calls, peer, shutdown } = serve;
+    let Serve { connection, service, concurrency, of_no_call, calls, peer, shutdown, .. } = serve;
     let stop = shutdown.map(|mut watched| -> Stop { Box::pin(async { (watched.begun().await, watched) }) });
-    let open = OpenCalls::new(&connection, peer, waiting_bytes);
+    let open = OpenCalls::new(&connection, peer, Waiting::new(serve.waiting_bytes, serve.waiting));
     let begin = |method, request, trace| trace::handling(method, trace, service.call(request));
     let answering = Answering {
         connection: &connection,

@@ -36,7 +36,7 @@ impl Request<'_> {
     /// returns a stream that fails. If the client has made the call without such a stream, the call fails at the client.
     /// A client whose stream no handler asks for sends none of it.
     pub fn requests<T, K: Codec<T>>(&self, codec: &K) -> Requests<T> {
-        Requests::new(self.open.requests(self.call), codec)
+        Requests::new(self.open.requests(self.call, self.body.len()), codec)
     }
 
     /// Returns the metadata that the caller has sent.

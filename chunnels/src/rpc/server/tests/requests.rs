@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::rpc::parts::WINDOW;
-use crate::rpc::{Requests, ServedCalls};
+use crate::rpc::{Requests, Serve, ServedCalls, WaitingBytes};
 use crate::serialize::Postcard;
 use futures_util::FutureExt;
 use parking_lot::Mutex;
@@ -86,20 +86,39 @@ impl Scene {
         assert_eq!(self.next().await.0, Content::Credit { parts: WINDOW });
     }
 
+    /// Begins a call whose first request has this number of bytes, and returns its requests.
+    async fn moved(&self, slot: u32, bytes: usize) -> Requests<u8> {
+        let first = Buf::copy_of(&vec![0; bytes], 64).unwrap();
+        self.send([Message { body: Some(first), ..call(slot, MOVE, 0, 0) }]).await;
+        self.granted().await;
+        self.sums.moved.lock().take().unwrap()
+    }
+
     fn dropped(&self) -> u64 {
         self.calls.statistics().unexpected
     }
+}
+
+type Serving = Serve<PairConnection<SimRuntime, Message>, Sums>;
+
+/// Serves a client with the options that `set` sets, in a task.
+fn served(
+    runtime: &SimRuntime,
+    set: impl FnOnce(Serving) -> Serving,
+) -> (Scene, <SimRuntime as Runtime>::Task) {
+    let (client, there) = pair_of(runtime.clone());
+    let (sums, calls) = <(Sums, ServedCalls)>::default();
+    let serving = set(serve(there, sums.clone()).counted_by(&calls)).into_future();
+    let server = runtime.spawn(async move { serving.await.unwrap() });
+    (Scene { client, sums, calls }, server)
 }
 
 fn with_client(test: impl AsyncFnOnce(&SimRuntime, Scene)) {
     let mut sim = Sim::new(3);
     let runtime = sim.runtime();
     sim.run(async {
-        let (client, there) = pair_of(runtime.clone());
-        let (sums, calls) = <(Sums, ServedCalls)>::default();
-        let serving = serve(there, sums.clone()).counted_by(&calls).waiting_bytes(BYTES).into_future();
-        let _server = runtime.spawn(async move { serving.await.unwrap() });
-        test(&runtime, Scene { client, sums, calls }).await;
+        let (scene, _server) = served(&runtime, |serving| serving.waiting_bytes(BYTES));
+        test(&runtime, scene).await;
     });
 }
 
@@ -236,21 +255,15 @@ fn requests_are_taken_once() {
 fn a_stream_beyond_the_bytes_that_may_wait_fails_and_others_go_on() {
     with_client(async |runtime, scene| {
         let settle = || runtime.sleep_until(runtime.now() + MS);
-        scene.send([call(1, MOVE, 0, 0)]).await;
-        scene.granted().await;
-        let mut kept = scene.sums.moved.lock().take().unwrap();
-        scene.send([call(2, MOVE, 0, 0)]).await;
-        scene.granted().await;
-        let mut greedy = scene.sums.moved.lock().take().unwrap();
+        let mut kept = scene.moved(1, 0).await;
+        let mut greedy = scene.moved(2, 0).await;
         // One beyond the limit is taken, as no other waits.
         scene.send([part(2, 0, &[7; BYTES + 1])]).await;
         settle().await;
         greedy.next().await.unwrap().unwrap_err();
         assert_eq!(scene.next().await.0, Content::Cancel, "no number");
 
-        scene.send([call(3, MOVE, 0, 0)]).await;
-        scene.granted().await;
-        let mut greedy = scene.sums.moved.lock().take().unwrap();
+        let mut greedy = scene.moved(3, 0).await;
         // Room that was given back is there again.
         scene.send([part(1, 0, &[1]), part(3, 0, &[0; BYTES - 2]), part(1, 1, &[2])]).await;
         settle().await;
@@ -269,5 +282,42 @@ fn a_stream_beyond_the_bytes_that_may_wait_fails_and_others_go_on() {
         scene.send([part(3, 2, &[5])]).await;
         settle().await;
         assert_eq!(scene.dropped(), 0);
+    });
+}
+
+#[test]
+fn connections_share_the_bytes_that_may_wait_and_give_back_those_of_each_call() {
+    let mut sim = Sim::new(3);
+    let runtime = sim.runtime();
+    sim.run(async {
+        let settle = || runtime.sleep_until(runtime.now() + MS);
+        let together = WaitingBytes::new(BYTES);
+        let [(one, _one), (other, _other)] =
+            [(); 2].map(|()| served(&runtime, |serving| serving.waiting_with(&together)));
+        // The first request waits for the others.
+        let _held = one.moved(1, BYTES / 2).await;
+        let mut stream = other.moved(1, 1).await;
+        other.send([part(1, 0, &[0; BYTES / 2])]).await;
+        assert_eq!(other.next().await.0, Content::Cancel);
+        let failure = stream.next().await.unwrap().unwrap_err();
+        assert_eq!(failure.kind(), FailureKind::Overloaded, "{failure}");
+        assert!(failure.text().contains("Serve::waiting_with"), "{failure}");
+        assert_eq!(together.bytes(), BYTES / 2);
+
+        // A first request without room for it fails its stream, of which nothing is granted.
+        let first = Buf::copy_of(&[0; BYTES / 2 + 1], 64).unwrap();
+        other.send([Message { body: Some(first), ..call(2, MOVE, 0, 0) }]).await;
+        settle().await;
+        let mut refused = other.sums.moved.lock().take().unwrap();
+        assert_eq!(refused.next().await.unwrap().unwrap_err().kind(), FailureKind::Overloaded);
+        assert!(other.client.recv().now_or_never().is_none());
+
+        one.send([part(1, 0, &[1; BYTES / 4]), signal(1, Content::Cancel)]).await;
+        settle().await;
+        assert_eq!(together.bytes(), 0);
+        let mut next = other.moved(3, BYTES).await;
+        other.send([signal(3, Content::End { parts: 0 })]).await;
+        assert!(next.next().await.is_none());
+        assert_eq!(together.bytes(), 0);
     });
 }
