@@ -18,6 +18,7 @@ mod rate_limiter;
 mod replay_filter;
 mod requirements;
 mod server;
+mod stack_names;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests panic to fail")]
 mod tests;

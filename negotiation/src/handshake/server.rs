@@ -7,13 +7,14 @@ use super::decision_cache::{DecisionCache, Found, Stated};
 use super::idle_timeout;
 use super::matching;
 use super::requirements::Requirements;
+use super::stack_names;
 use super::ticket::Tickets;
 use super::unknown_connection::reply_to_unknown;
 use crate::auth::HandshakeNonce;
 use crate::auth::{Answering, Unanswerable, offer_hash};
 use crate::wire::{
-    self, Answer, Early, HEADER, Kind, LARGEST, OfferedNode, Refusal, RefusalKind, TEXT_LIMIT, TICKET, Tag,
-    Unreadable, VERSION,
+    self, Answer, Early, HEADER, Kind, LARGEST, Refusal, RefusalKind, TEXT_LIMIT, TICKET, Tag, Unreadable,
+    VERSION,
 };
 use crate::{Credentials, Session};
 use bertha_core::{Buf, DifferingCapability, Error, Node, Picks, resolve};
@@ -207,8 +208,8 @@ fn decide_offer(
             let text = format!(
                 "no stack suits both ends: {}; the client offers [{}], the server [{}]",
                 rejected.reason,
-                names(&offered),
-                nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" / "),
+                stack_names::of_offered(&offered),
+                stack_names::of_own(nodes),
             );
             refuse(&answering, offer.id, tag, RefusalKind::Incompatible, text, terms)
         }
@@ -383,15 +384,4 @@ fn refuse_openly(id: u64, tag: Tag, kind: RefusalKind, text: String, terms: &Ter
 
 fn error(refusal: Refusal) -> Error {
     Error::new(refusal.kind.error_kind(), refusal.text).at("negotiation")
-}
-
-/// Returns the offered nodes as a text for people.
-fn names(nodes: &[OfferedNode]) -> String {
-    let name = |node: &OfferedNode| match node {
-        OfferedNode::Layer(layer) => layer.short_name().to_owned(),
-        OfferedNode::Select { branches: [first, second], .. } => {
-            format!("({} | {})", names(first), names(second))
-        }
-    };
-    nodes.iter().map(name).collect::<Vec<_>>().join(" / ")
 }

@@ -170,6 +170,7 @@ fn ends_whose_codecs_differ_are_refused() {
     assert_eq!((at_client.kind(), at_server.kind()), (ErrorKind::Refused, ErrorKind::Refused));
     let text = at_client.to_string();
     assert!(text.contains("client's Serialize and server's Serialize") && text.contains("bincode"), "{text}");
+    assert!(text.ends_with("the client offers [Serialize], the server [Serialize]"), "{text}");
     assert_eq!(at_server.to_string(), text);
 }
 
