@@ -14,7 +14,8 @@ const CHANGE: f64 = 10.0;
 const HIGHEST: f64 = 2.0;
 
 /// A proportional-integral controller that keeps the queue of a sendbox at [`TARGET`], whatever rate that takes: the queue beyond it is the
-/// path's, where the flows of the bundle compete with others by their own congestion controls (Cardwell and others, Bundler, section 5.1).
+/// path's, where the flows of the bundle compete with others by their own congestion controls (Cangialosi and others, Bundler, section
+/// 5.1).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Passing {
     /// The rate as a share of the capacity.
