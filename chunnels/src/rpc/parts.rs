@@ -3,7 +3,7 @@
 use bertha_core::Buf;
 use std::collections::VecDeque;
 
-/// How many parts an end takes before it has to say that it takes more.
+/// How many parts an end takes at most before it has to say that it takes more.
 pub(super) const WINDOW: u32 = 64;
 
 /// The parts that an end may send.
@@ -71,8 +71,9 @@ pub(super) enum Next {
 }
 
 impl Parts {
-    pub(super) fn new() -> Self {
-        Self { granted: WINDOW, ..Self::default() }
+    /// Grants this many parts at first, at most [`WINDOW`].
+    pub(super) fn granting(granted: u32) -> Self {
+        Self { granted, ..Self::default() }
     }
 
     /// Returns the number of parts that the sender may send.
@@ -132,10 +133,12 @@ impl Parts {
         }
     }
 
-    /// Returns the number of parts that the sender may send from now on, once half of those granted were taken.
-    pub(super) fn due_credit(&mut self) -> Option<u32> {
-        let wanted = self.taken.checked_add(WINDOW)?;
-        let is_due = self.total.is_none() && wanted - self.granted >= WINDOW / 2;
+    /// Returns the number of parts that the sender may send from now on, once half of a window is free: of `window` parts
+    /// behind those that were taken, at least one and at most [`WINDOW`].
+    pub(super) fn due_credit(&mut self, window: u32) -> Option<u32> {
+        let wanted = self.taken.checked_add(window)?;
+        // Parts that were granted stay so when the window shrinks. One part alone is a window as well.
+        let is_due = self.total.is_none() && wanted.saturating_sub(self.granted) >= (window / 2).max(1);
         is_due.then(|| {
             self.granted = wanted;
             wanted
@@ -161,7 +164,7 @@ mod tests {
 
     #[test]
     fn parts_in_any_order_are_taken_in_theirs() {
-        let mut parts = Parts::new();
+        let mut parts = Parts::granting(WINDOW);
         parts.on_part(2, part(2)).unwrap();
         assert!(matches!(parts.take(), Next::Nothing));
         parts.on_end(3).unwrap();
@@ -174,17 +177,32 @@ mod tests {
 
     #[test]
     fn credit_is_given_for_each_half_of_the_window() {
-        let mut parts = Parts::new();
+        let mut parts = Parts::granting(WINDOW);
         let mut granted = WINDOW;
         for index in 0..1000 {
             parts.on_part(index, part(0)).unwrap();
             taken(&mut parts).unwrap();
-            if let Some(credit) = parts.due_credit() {
+            if let Some(credit) = parts.due_credit(WINDOW) {
                 assert_eq!((index + 1) % (WINDOW / 2), 0);
                 assert_eq!(credit, index + 1 + WINDOW);
                 granted = credit;
             }
             assert!(granted > index + 1);
+        }
+    }
+
+    #[test]
+    fn a_window_that_shrinks_and_grows_stops_no_sender() {
+        let mut parts = Parts::granting(8);
+        for (index, window) in (0..1000).zip([1, 2, 3, WINDOW, 1, 1].into_iter().cycle()) {
+            assert!(parts.is_granted(index));
+            parts.on_part(index, part(0)).unwrap();
+            taken(&mut parts).unwrap();
+            let before = parts.granted();
+            match parts.due_credit(window) {
+                Some(credit) => assert!(credit == index + 1 + window && credit > before),
+                None => assert_eq!(parts.granted(), before),
+            }
         }
     }
 
@@ -199,7 +217,7 @@ mod tests {
             |parts: &mut Parts| parts.on_end(2).and(parts.on_part(2, part(0))),
             |parts: &mut Parts| parts.on_end(2).and(parts.on_end(2)),
         ] {
-            let mut parts = Parts::new();
+            let mut parts = Parts::granting(WINDOW);
             parts.on_part(0, part(0)).unwrap();
             parts.on_part(1, part(1)).unwrap();
             taken(&mut parts).unwrap();
@@ -224,16 +242,16 @@ mod tests {
 
     #[test]
     fn an_end_at_the_bounds_of_what_can_be_is_none() {
-        let mut parts = Parts::new();
+        let mut parts = Parts::granting(WINDOW);
         assert_eq!((parts.on_part(WINDOW - 1, part(0)), parts.on_end(WINDOW)), (Ok(()), Ok(())));
-        let mut parts = Parts::new();
+        let mut parts = Parts::granting(WINDOW);
         parts.on_end(0).unwrap();
         assert!(matches!(parts.take(), Next::End));
-        let mut parts = Parts::new();
+        let mut parts = Parts::granting(WINDOW);
         parts.on_end(2).unwrap();
         assert_eq!((parts.on_part(1, part(1)), parts.on_part(2, part(2))), (Ok(()), Err(Violation)));
         for _ in 0..WINDOW {
-            assert_eq!(parts.due_credit(), None, "the sender needs no more");
+            assert_eq!(parts.due_credit(WINDOW), None, "the sender needs no more");
         }
     }
 }

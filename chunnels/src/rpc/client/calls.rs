@@ -2,7 +2,7 @@
 
 use super::Answer;
 use crate::rpc::message::{CallId, Content, MAX_SLOT, Message};
-use crate::rpc::parts::{Allowance, Next, Parts, Violation};
+use crate::rpc::parts::{Allowance, Next, Parts, Violation, WINDOW};
 use crate::rpc::{Failure, FailureKind, Metadata, Method};
 use bertha_core::Buf;
 use std::task::{Poll, Waker};
@@ -76,8 +76,8 @@ struct Requests {
 
 impl Stream {
     fn new(has_one_response: bool, requests: Option<Requests>) -> Box<Self> {
-        let (failure, trailers, waker) = Default::default();
-        Box::new(Self { parts: Parts::new(), has_one_response, failure, trailers, waker, requests })
+        let (parts, (failure, trailers, waker)) = (Parts::granting(WINDOW), Default::default());
+        Box::new(Self { parts, has_one_response, failure, trailers, waker, requests })
     }
 
     /// Ends the requests. Returns the task that sends them.
@@ -282,7 +282,7 @@ impl Calls {
         };
         match stream.parts.take() {
             Next::Part(part) => {
-                if let Some(parts) = stream.parts.due_credit().filter(|_| stream.failure.is_none()) {
+                if let Some(parts) = stream.parts.due_credit(WINDOW).filter(|_| stream.failure.is_none()) {
                     self.outgoing.push(Message::signal(id, Content::Credit { parts }));
                 }
                 Poll::Ready(Some(Ok(part)))

@@ -4,7 +4,7 @@ use super::due::Due;
 use super::waiting::Waiting;
 use crate::rpc::encode::decode;
 use crate::rpc::message::{CallId, Content};
-use crate::rpc::parts::{Next, Parts, Violation};
+use crate::rpc::parts::{Next, Parts, Violation, WINDOW};
 use crate::rpc::{Failure, FailureKind};
 use crate::serialize::Codec;
 use bertha_core::Buf;
@@ -23,7 +23,7 @@ use std::task::{Context, Poll, Waker, ready};
 /// the protocol, or once the call is over, for a handler that has moved it to another task: answered, cancelled, past its
 /// deadline, or with its connection. Requests that have arrived and were not taken are dropped then.
 ///
-/// At most 64 requests wait here; the client makes no more before they were taken. A stream whose request exceeds the
+/// At most 64 requests wait here, and fewer if they are long; the client makes no more before they were taken. A stream whose request exceeds the
 /// bytes that may wait [at its connection](super::Serve::waiting_bytes), or
 /// [at all connections](super::Serve::waiting_with), fails with [`Overloaded`](FailureKind::Overloaded). If it is
 /// dropped before its end, the client drops its stream, and the call goes on.
@@ -96,6 +96,8 @@ struct State {
     parts: Parts,
     /// The bytes of the first request of the call, and of those parts that have arrived.
     bytes: usize,
+    /// The length of the longest part.
+    longest: usize,
     /// True until the handler takes no more.
     is_taken: bool,
     failure: Option<Failure>,
@@ -114,16 +116,16 @@ impl ArrivedRequests {
         waiting: Arc<Waiting>,
     ) -> Result<Self, Failure> {
         waiting.add(bytes)?;
-        let parts = Parts::new();
+        let parts = Parts::granting(waiting.first_window());
         due.add(call, Content::Credit { parts: parts.granted() });
-        let state = State { parts, bytes, is_taken: true, failure: None, waker: None };
+        let state = State { parts, bytes, longest: 0, is_taken: true, failure: None, waker: None };
         Ok(Self { call, state: Mutex::new(state), due, waiting })
     }
 
     /// Makes a stream that fails at once.
     pub(super) fn failed(call: CallId, failure: Failure, due: Arc<Due>, waiting: Arc<Waiting>) -> Self {
-        let (parts, failure) = (Parts::new(), Some(failure));
-        let state = State { parts, bytes: 0, is_taken: false, failure, waker: None };
+        let (parts, failure) = (Parts::granting(WINDOW), Some(failure));
+        let state = State { parts, bytes: 0, longest: 0, is_taken: false, failure, waker: None };
         Self { call, state: Mutex::new(state), due, waiting }
     }
 
@@ -136,7 +138,8 @@ impl ArrivedRequests {
             Next::Part(part) => {
                 state.bytes -= part.len();
                 self.waiting.remove(part.len());
-                if let Some(parts) = state.parts.due_credit() {
+                let window = self.waiting.window(state.longest);
+                if let Some(parts) = state.parts.due_credit(window) {
                     self.due.add(self.call, Content::Credit { parts });
                 }
                 Poll::Ready(Some(Ok(part)))
@@ -177,6 +180,7 @@ impl ArrivedRequests {
                 return true;
             }
             state.bytes += bytes;
+            state.longest = state.longest.max(bytes);
         }
         self.finish(state, taken)
     }
@@ -233,4 +237,80 @@ fn wrong() -> Failure {
     let what =
         "the client has sent a request twice, beyond the requests that were granted, or behind their end";
     Failure::of(FailureKind::Malformed, what)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests {
+    use super::*;
+    use crate::rpc::WaitingBytes;
+
+    /// The length of a request.
+    const LENGTH: usize = 1_000;
+
+    /// A client that sends all it may, and the requests of its call at the server.
+    struct Client {
+        requests: ArrivedRequests,
+        due: Arc<Due>,
+        sent: u32,
+        granted: u32,
+    }
+
+    impl Client {
+        fn new(waiting: &Arc<Waiting>) -> Self {
+            let (due, call) = (Arc::new(Due::default()), CallId { slot: 1, generation: 0 });
+            let requests = ArrivedRequests::new(call, 0, due.clone(), waiting.clone()).unwrap();
+            Self { requests, due, sent: 0, granted: 0 }
+        }
+
+        fn send(&mut self, length: usize) {
+            for signal in self.due.take().into_values() {
+                let Content::Credit { parts } = signal else { panic!("{signal:?}") };
+                self.granted = parts;
+            }
+            while self.sent < self.granted {
+                assert!(self.requests.on_part(self.sent, Buf::copy_of(&vec![0; length], 0).unwrap()));
+                self.sent += 1;
+            }
+        }
+
+        /// Returns true if there is a request, and takes it as the handler.
+        fn take(&self) -> bool {
+            let taken = self.requests.poll(&Context::from_waker(Waker::noop()));
+            matches!(taken, Poll::Ready(Some(Ok(_))))
+        }
+    }
+
+    fn waiting(requests: usize) -> (Arc<Waiting>, WaitingBytes) {
+        let together = WaitingBytes::new(usize::MAX);
+        (Arc::new(Waiting::new(requests * LENGTH, together.clone(), LENGTH)), together)
+    }
+
+    #[test]
+    fn streams_of_long_requests_are_held_back_while_their_handlers_are_slow() {
+        let (waiting, together) = waiting(16);
+        let mut clients: [Client; 4] = std::array::from_fn(|_| {
+            let mut client = Client::new(&waiting);
+            client.send(LENGTH);
+            client
+        });
+        assert_eq!(clients.each_ref().map(|client| client.granted), [8, 4, 2, 1]);
+        for round in 0..1_000 {
+            let client = &mut clients[round % 4];
+            assert!(client.take(), "each stream goes on");
+            client.send(LENGTH);
+            assert!(together.bytes() <= 16 * LENGTH);
+        }
+    }
+
+    #[test]
+    fn a_stream_of_short_requests_has_the_whole_window() {
+        let (waiting, _) = waiting(16);
+        let mut client = Client::new(&waiting);
+        client.send(1);
+        assert_eq!(client.granted, 8);
+        assert!(client.take());
+        client.send(1);
+        assert_eq!(client.granted, 1 + WINDOW);
+    }
 }

@@ -89,6 +89,10 @@ impl<C, S> Serve<C, S> {
     /// the connection together. A stream whose request exceeds it fails with
     /// [`Overloaded`](crate::rpc::FailureKind::Overloaded). A request is always taken if no other waits. The first request
     /// of a call waits from the time when its handler [asks](Request::requests) for the stream, until the stream is over.
+    ///
+    /// A client whose handler is slow is held back: the server grants a stream as many requests of its longest as take half
+    /// of the room that is left, at least one, and at first of the longest message of the connection. So streams exceed the
+    /// limit only if they are many, or if their requests grow.
     pub fn waiting_bytes(self, waiting_bytes: usize) -> Self {
         Self { waiting_bytes, ..self }
     }
@@ -169,7 +173,8 @@ where
 {
     let Serve { connection, service, concurrency, of_no_call, calls, peer, shutdown, .. } = serve;
     let stop = shutdown.map(|mut watched| -> Stop { Box::pin(async { (watched.begun().await, watched) }) });
-    let open = OpenCalls::new(&connection, peer, Waiting::new(serve.waiting_bytes, serve.waiting));
+    let waiting = Waiting::new(serve.waiting_bytes, serve.waiting, connection.mtu());
+    let open = OpenCalls::new(&connection, peer, waiting);
     let begin = |method, request, trace| trace::handling(method, trace, service.call(request));
     let answering = Answering {
         connection: &connection,

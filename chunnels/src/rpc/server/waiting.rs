@@ -1,5 +1,6 @@
 //! The memory of requests that no handler has taken.
 
+use crate::rpc::parts::WINDOW;
 use crate::rpc::{Failure, FailureKind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock};
@@ -66,6 +67,10 @@ impl Account {
     fn remove(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Relaxed);
     }
+
+    fn room(&self) -> usize {
+        self.limit.saturating_sub(self.bytes.load(Relaxed))
+    }
 }
 
 /// The bytes of the requests of a connection that wait for their handlers, in all its streams, as part of those of all
@@ -74,11 +79,25 @@ impl Account {
 pub(super) struct Waiting {
     here: Account,
     together: WaitingBytes,
+    /// The longest message of the connection.
+    longest: usize,
 }
 
 impl Waiting {
-    pub(super) fn new(limit: usize, together: WaitingBytes) -> Self {
-        Self { here: Account::new(limit), together }
+    pub(super) fn new(limit: usize, together: WaitingBytes, longest: usize) -> Self {
+        Self { here: Account::new(limit), together, longest }
+    }
+
+    /// Returns how many requests a stream may have on their way at first.
+    pub(super) fn first_window(&self) -> u32 {
+        self.window(self.longest)
+    }
+
+    /// Returns how many requests of this length a stream may have on their way: as many as half of the room takes, since
+    /// other streams need some as well. One is always allowed, so that each stream goes on.
+    pub(super) fn window(&self, length: usize) -> u32 {
+        let room = self.here.room().min(self.together.0.room());
+        (room / 2 / length.max(1)).clamp(1, WINDOW as usize) as u32
     }
 
     /// Adds a request.

@@ -59,8 +59,8 @@ fn part(slot: u32, index: u32, bytes: &[u8]) -> Message {
     Message { body: Some(Buf::copy_of(bytes, 64).unwrap()), ..signal(slot, Content::Part { index }) }
 }
 
-/// The bytes of requests that may wait at the server.
-const BYTES: usize = 1_000;
+/// The bytes of requests that may wait where the test sets it: room for several of the longest messages.
+const BYTES: usize = 1 << 20;
 
 /// A raw client, the service that it calls, and the counts of the server.
 struct Scene {
@@ -90,7 +90,7 @@ impl Scene {
     async fn moved(&self, slot: u32, bytes: usize) -> Requests<u8> {
         let first = Buf::copy_of(&vec![0; bytes], 64).unwrap();
         self.send([Message { body: Some(first), ..call(slot, MOVE, 0, 0) }]).await;
-        self.granted().await;
+        assert!(matches!(self.next().await.0, Content::Credit { .. }));
         self.sums.moved.lock().take().unwrap()
     }
 
@@ -114,10 +114,14 @@ fn served(
 }
 
 fn with_client(test: impl AsyncFnOnce(&SimRuntime, Scene)) {
+    with_options(|serving| serving, test);
+}
+
+fn with_options(set: impl FnOnce(Serving) -> Serving, test: impl AsyncFnOnce(&SimRuntime, Scene)) {
     let mut sim = Sim::new(3);
     let runtime = sim.runtime();
     sim.run(async {
-        let (scene, _server) = served(&runtime, |serving| serving.waiting_bytes(BYTES));
+        let (scene, _server) = served(&runtime, set);
         test(&runtime, scene).await;
     });
 }
@@ -253,19 +257,20 @@ fn requests_are_taken_once() {
 
 #[test]
 fn a_stream_beyond_the_bytes_that_may_wait_fails_and_others_go_on() {
-    with_client(async |runtime, scene| {
+    let set = |serving: Serving| serving.waiting_bytes(BYTES);
+    with_options(set, async |runtime, scene| {
         let settle = || runtime.sleep_until(runtime.now() + MS);
         let mut kept = scene.moved(1, 0).await;
         let mut greedy = scene.moved(2, 0).await;
         // One beyond the limit is taken, as no other waits.
-        scene.send([part(2, 0, &[7; BYTES + 1])]).await;
+        scene.send([part(2, 0, &vec![7; BYTES + 1])]).await;
         settle().await;
         greedy.next().await.unwrap().unwrap_err();
         assert_eq!(scene.next().await.0, Content::Cancel, "no number");
 
         let mut greedy = scene.moved(3, 0).await;
         // Room that was given back is there again.
-        scene.send([part(1, 0, &[1]), part(3, 0, &[0; BYTES - 2]), part(1, 1, &[2])]).await;
+        scene.send([part(1, 0, &[1]), part(3, 0, &vec![0; BYTES - 2]), part(1, 1, &[2])]).await;
         settle().await;
         assert!(scene.client.recv().now_or_never().is_none());
         scene.send([part(3, 1, &[3])]).await;
@@ -297,7 +302,7 @@ fn connections_share_the_bytes_that_may_wait_and_give_back_those_of_each_call() 
         // The first request waits for the others.
         let _held = one.moved(1, BYTES / 2).await;
         let mut stream = other.moved(1, 1).await;
-        other.send([part(1, 0, &[0; BYTES / 2])]).await;
+        other.send([part(1, 0, &vec![0; BYTES / 2])]).await;
         assert_eq!(other.next().await.0, Content::Cancel);
         let failure = stream.next().await.unwrap().unwrap_err();
         assert_eq!(failure.kind(), FailureKind::Overloaded, "{failure}");
@@ -305,14 +310,14 @@ fn connections_share_the_bytes_that_may_wait_and_give_back_those_of_each_call() 
         assert_eq!(together.bytes(), BYTES / 2);
 
         // A first request without room for it fails its stream, of which nothing is granted.
-        let first = Buf::copy_of(&[0; BYTES / 2 + 1], 64).unwrap();
+        let first = Buf::copy_of(&vec![0; BYTES / 2 + 1], 64).unwrap();
         other.send([Message { body: Some(first), ..call(2, MOVE, 0, 0) }]).await;
         settle().await;
         let mut refused = other.sums.moved.lock().take().unwrap();
         assert_eq!(refused.next().await.unwrap().unwrap_err().kind(), FailureKind::Overloaded);
         assert!(other.client.recv().now_or_never().is_none());
 
-        one.send([part(1, 0, &[1; BYTES / 4]), signal(1, Content::Cancel)]).await;
+        one.send([part(1, 0, &vec![1; BYTES / 4]), signal(1, Content::Cancel)]).await;
         settle().await;
         assert_eq!(together.bytes(), 0);
         let mut next = other.moved(3, BYTES).await;
