@@ -7,6 +7,7 @@ use bertha_core::Connection;
 use bertha_core::Runtime;
 use bertha_core::statistics::LayerStatistics;
 use bertha_datapath_sim::{PairConnection, Sim, SimRuntime, pair_of};
+use std::sync::atomic::Ordering::SeqCst;
 
 /// Runs `test` with a client that makes its own messages, and the counters of its server with room for 40 calls.
 fn with_counters(test: impl AsyncFn(&Lengths, PairConnection<SimRuntime, Message>, &ServedCalls)) {
@@ -97,6 +98,23 @@ fn a_stream_whose_response_has_no_encoding_keeps_no_place() {
         pause(service).await;
         let told = calls.statistics();
         assert_eq!((told.under_way, told.streams, &told.failed[..]), (0, 0, &[(FailureKind::Failed, 1)][..]));
-        assert_eq!(service.made.load(std::sync::atomic::Ordering::SeqCst), 1);
+        assert_eq!(service.made.load(SeqCst), 1);
+    });
+}
+
+/// A handler ends with its cancellation, and keeps its place until then: repeated cancellations have no more of them at a
+/// time than calls.
+#[test]
+fn cancelled_calls_leave_no_handlers() {
+    with_counters(async |service, client, calls| {
+        for round in 0..100 {
+            let slots = || 40 * round..40 * (round + 1);
+            client.send_batch(slots().map(|slot| call(slot, NEVER, 0, 0))).await.unwrap();
+            client.send_batch(slots().map(|slot| signal(slot, Content::Cancel))).await.unwrap();
+        }
+        pause(service).await;
+        assert_eq!(calls.statistics(), expected(|it| it.cancelled = 4_000));
+        let (running, most) = (service.running.load(SeqCst), service.most.load(SeqCst));
+        assert_eq!((running, most), (0, 40));
     });
 }
