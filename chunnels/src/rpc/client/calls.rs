@@ -1,10 +1,13 @@
 //! The calls under way at a client, without I/O.
 
+mod failures;
+
 use super::Answer;
 use crate::rpc::message::{CallId, Content, MAX_SLOT, Message};
 use crate::rpc::parts::{Allowance, Next, Parts, Violation, WINDOW};
-use crate::rpc::{Failure, FailureKind, Metadata, Method};
+use crate::rpc::{Failure, Metadata, Method};
 use bertha_core::Buf;
+use failures::{leaving, malformed, no_such_call, overloaded, reported, timed_out};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -157,7 +160,7 @@ impl Calls {
     /// Takes a slot for a call.
     ///
     /// # Errors
-    /// [`FailureKind::Overloaded`] if there is none, and that of the connection once it has ended.
+    /// [`Overloaded`](crate::rpc::FailureKind::Overloaded) if there is none, and that of the connection once it has ended.
     #[inline]
     pub(super) fn begin(&mut self, streams: Streams, deadline: Option<Instant>) -> Result<CallId, Failure> {
         if let Some(failure) = &self.ended {
@@ -561,41 +564,6 @@ fn wait(place: &mut Option<Waker>, waker: &Waker) {
         Some(waiting) => waiting.clone_from(waker),
         None => *place = Some(waker.clone()),
     }
-}
-
-#[cold]
-fn overloaded(limit: usize) -> Failure {
-    let what =
-        format!("{limit} calls of this client are under way, which is its limit; wait for some of them");
-    Failure::of(FailureKind::Overloaded, what)
-}
-
-#[cold]
-fn leaving() -> Failure {
-    Failure::of(FailureKind::Unavailable, "the server shuts down; make the call at another server")
-}
-
-#[cold]
-fn timed_out() -> Failure {
-    Failure::of(FailureKind::TimedOut, "no response before the deadline")
-}
-
-#[cold]
-fn malformed() -> Failure {
-    let what = "the server's answer is none to this call, with one request or several, and one response or several; the two ends differ in their methods";
-    Failure::of(FailureKind::Malformed, what).after_running()
-}
-
-#[cold]
-fn no_such_call() -> Failure {
-    Failure::of(FailureKind::Failed, "the answer of this call was taken already")
-}
-
-/// Returns a failure of which the server has told.
-#[cold]
-fn reported(kind: FailureKind, may_have_run: bool, text: Option<&[u8]>) -> Failure {
-    let failure = Failure::of(kind, String::from_utf8_lossy(text.unwrap_or_default()).into_owned());
-    if may_have_run { failure.after_running() } else { failure.before_running() }
 }
 
 #[cfg(test)]

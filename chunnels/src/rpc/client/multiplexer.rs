@@ -1,5 +1,6 @@
 //! Calls of many tasks over one connection.
 
+mod parts;
 mod requests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests panic to fail")]
@@ -14,10 +15,11 @@ use crate::rpc::trace;
 use crate::rpc::transient::TransientErrors;
 use crate::rpc::{Failure, FailureKind, Message, Metadata, Method, OF_NO_CALL};
 use crate::task_end::{self, runtime_ended};
-use bertha_core::{Base, Buf, Connection, Drops, Error, Runtime};
+use bertha_core::{Base, Connection, Drops, Error, Runtime};
 use futures_util::Stream;
 use futures_util::future::{Either, select};
 use parking_lot::{Mutex, MutexGuard};
+pub use parts::MultiplexedParts;
 use requests::send_requests;
 use std::fmt;
 use std::future::poll_fn;
@@ -389,35 +391,6 @@ impl<C: Connection<Data = Message>> Pending<C> {
     }
 }
 
-/// The stream of responses to a call. Dropping it cancels the call.
-pub struct MultiplexedParts<C: Connection> {
-    pending: Pending<C>,
-    trailers: Metadata,
-    /// The task that sends the requests, which are dropped with it.
-    _requests: Option<TaskOf<C>>,
-}
-
-/// No reference into it is pinned.
-impl<C: Connection> Unpin for MultiplexedParts<C> {}
-
-impl<C: Connection<Data = Message>> ResponseParts for MultiplexedParts<C> {
-    fn poll_part(&mut self, cx: &mut std::task::Context<'_>) -> Poll<Option<Result<Buf, Failure>>> {
-        let Pending { place, id, is_done } = &mut self.pending;
-        if *is_done {
-            return Poll::Ready(None);
-        }
-        let mut state = place.held.shared.state.lock();
-        let part = state.calls.poll_part(*id, cx.waker(), &mut self.trailers);
-        *is_done = matches!(part, Poll::Ready(None | Some(Err(_))));
-        MultiplexerShared::<C>::wake_sender(state);
-        part
-    }
-
-    fn trailers(&self) -> &Metadata {
-        &self.trailers
-    }
-}
-
 impl<C: Connection> MultiplexerShared<C> {
     fn now(&self) -> Instant {
         self.connection.base().runtime().now()
@@ -597,11 +570,5 @@ impl<C: Connection> fmt::Debug for Multiplexer<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let in_flight = self.held.shared.state.lock().calls.in_flight();
         f.debug_struct("Multiplexer").field("in_flight", &in_flight).finish_non_exhaustive()
-    }
-}
-
-impl<C: Connection> fmt::Debug for MultiplexedParts<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MultiplexedParts").field("call", &self.pending.id).finish_non_exhaustive()
     }
 }

@@ -1,6 +1,7 @@
 mod requests;
 
 use super::*;
+use crate::rpc::FailureKind;
 use proptest::prelude::*;
 
 const METHOD: Method = Method::new("test");
