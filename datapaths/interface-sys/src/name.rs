@@ -13,8 +13,8 @@ pub(crate) struct Name(pub(crate) [u8; NAME]);
 impl Name {
     pub(crate) fn new(name: &str) -> io::Result<Self> {
         let is_allowed = |letter: &u8| letter.is_ascii_alphanumeric() || b"._-@".contains(letter);
-        let is_path = [".", "..", "all", "default"].contains(&name);
-        if name.is_empty() || name.len() >= NAME || is_path || !name.as_bytes().iter().all(is_allowed) {
+        let is_reserved = [".", "..", "all", "default"].contains(&name);
+        if name.is_empty() || name.len() >= NAME || is_reserved || !name.as_bytes().iter().all(is_allowed) {
             let reason = format!("`{}` is no name of an interface", name.escape_debug());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
         }

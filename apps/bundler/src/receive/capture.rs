@@ -123,8 +123,9 @@ impl Capture {
                 format!("the interface `{}` is gone; start the box again when it is back", self.interface);
             Error::new(ErrorKind::Closed, what)
         };
-        let address = address_of(&self.interface).ok().flatten().ok_or_else(gone)?;
-        if address.ifindex() == self.index { Ok(()) } else { Err(gone()) }
+        // A system that is out of descriptors for a moment tells nothing of the interface.
+        let Ok(address) = address_of(&self.interface) else { return Ok(()) };
+        if address.is_some_and(|address| address.ifindex() == self.index) { Ok(()) } else { Err(gone()) }
     }
 
     /// Counts the packets for which the socket had no room since the last call.

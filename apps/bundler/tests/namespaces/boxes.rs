@@ -36,18 +36,23 @@ pub(crate) fn sendbox(site: &Site, folder: &TempDir, congestion: &str, options: 
     let mut command = program(site, Place::Sendbox);
     command.args(["send", "--route", BUNDLE, "--listen", &format!("{SENDBOX}:{PORT}")]);
     command.arg("--key-file").arg(key(folder)).args(["--congestion", congestion]);
-    Box::start(command.args(["--interval", "0.1"]).args(options), " at ")
+    Box::start(command.args(["--interval", "0.1"]).args(options), &format!(" at {SENDBOX}"))
 }
 
 pub(crate) fn receivebox(site: &Site, folder: &TempDir) -> Box {
+    receivebox_of(site, folder, &["--from", &format!("{SENDER}/32"), "--to", BUNDLE])
+}
+
+/// Starts a receivebox of the packets that the options choose.
+pub(crate) fn receivebox_of(site: &Site, folder: &TempDir, packets: &[&str]) -> Box {
     let mut command = program(site, Place::Receiver);
-    command.args(["receive", "--interface", "wan", "--from", &format!("{SENDER}/32"), "--to", BUNDLE]);
+    command.args(["receive", "--interface", "wan"]).args(packets);
     command.args(["--sendbox", &format!("{SENDBOX}:{PORT}"), "--interval", "0.1"]);
     Box::start(command.arg("--key-file").arg(key(folder)), "acknowledges to")
 }
 
 impl Box {
-    pub(crate) fn start(command: &mut Command, ready: &str) -> Self {
+    fn start(command: &mut Command, ready: &str) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let printed = Arc::default();
         read(child.stdout.take().unwrap(), &printed);

@@ -1,8 +1,8 @@
 //! A bundle of IPv6.
 
-use crate::boxes::{Box, PORT, key, program};
+use crate::boxes::{receivebox_of, sendbox};
 use crate::path::Shaper;
-use crate::site::{BUNDLE_V6, Place, RECEIVER_V6, SENDBOX, Site};
+use crate::site::{BUNDLE_V6, Place, RECEIVER_V6, Site};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
@@ -11,14 +11,8 @@ fn packets_of_ipv6_pass_the_boxes() {
     let Some(site) = Site::up() else { return };
     let folder = tempfile::tempdir().unwrap();
     let _path = Shaper::start(&site);
-    let mut send = program(&site, Place::Sendbox);
-    send.args(["send", "--route", BUNDLE_V6, "--listen", &format!("{SENDBOX}:{PORT}"), "--interval", "0.1"]);
-    send.args(["--congestion", "cubic", "--key-file"]).arg(key(&folder));
-    let sending = Box::start(&mut send, "bundle0 at");
-    let mut receive = program(&site, Place::Receiver);
-    receive.args(["receive", "--interface", "wan", "--to", BUNDLE_V6, "--interval", "0.1"]);
-    receive.args(["--sendbox", &format!("{SENDBOX}:{PORT}"), "--key-file"]).arg(key(&folder));
-    let receiving = Box::start(&mut receive, "acknowledges to");
+    let sending = sendbox(&site, &folder, "cubic", &["--route", BUNDLE_V6]);
+    let receiving = receivebox_of(&site, &folder, &["--to", BUNDLE_V6]);
 
     let listener = site.inside(Place::Receiver, || TcpListener::bind((RECEIVER_V6, 7_000)).unwrap());
     let mut client = site.inside(Place::Sender, || TcpStream::connect((RECEIVER_V6, 7_000)).unwrap());

@@ -23,8 +23,8 @@ use std::task::{Context, Poll, Waker, ready};
 /// the protocol, or once the call is over, for a handler that has moved it to another task: answered, cancelled, past its
 /// deadline, or with its connection. Requests that have arrived and were not taken are dropped then.
 ///
-/// At most 64 requests wait here, and fewer if they are long; the client makes no more before they were taken. A stream whose request exceeds the
-/// bytes that may wait [at its connection](super::Serve::waiting_bytes), or
+/// At most 64 requests wait here, and fewer if they are long; the client makes no more before they were taken. A stream
+/// whose request exceeds the bytes that may wait [at its connection](super::Serve::waiting_bytes), or
 /// [at all connections](super::Serve::waiting_with), fails with [`Overloaded`](FailureKind::Overloaded). If it is
 /// dropped before its end, the client drops its stream, and the call goes on.
 pub struct Requests<T> {

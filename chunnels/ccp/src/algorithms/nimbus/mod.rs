@@ -263,9 +263,9 @@ impl<I: Ipc> NimbusFlow<I> {
     fn send(&mut self, measured: &Measured) {
         let round = &measured.round;
         let seconds = round.rtt.as_secs_f64();
-        let window = self.cubic.packets() * self.packet;
         let mean = match self.mode {
             Mode::Startup => {
+                let window = self.cubic.packets() * self.packet;
                 self.handle.set(&[("Cwnd", register(window))]);
                 return;
             }

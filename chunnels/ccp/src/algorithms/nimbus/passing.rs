@@ -46,7 +46,7 @@ impl Passing {
 mod tests {
     use super::*;
 
-    /// Returns the delays of two seconds of a queue into which packets come at `arriving` capacities.
+    /// Returns the delays of ten seconds of a queue into which packets come at `arriving` capacities.
     fn delays(arriving: f64) -> Vec<f64> {
         let (mut passing, mut delay) = (Passing::new(0.5), 0.05);
         let step = |tick| {
