@@ -92,6 +92,22 @@ async fn addresses() {
     }
 }
 
+/// Takes all ports that there are for connections to a listener of this process, whose own port is one of them.
+async fn no_end_is_its_own_peer() {
+    /// Number of ports from which Caladan chooses.
+    const PORTS: usize = 65_536 - 49_152;
+
+    let caladan = Caladan::new();
+    let listener = caladan.listen(on()).await.unwrap();
+    let mut connections = Vec::new();
+    for _ in 1..PORTS {
+        let connection = caladan.connect(listener.local_addr()).await.unwrap();
+        assert_ne!(connection.base().local_addr(), connection.base().peer_addr());
+        connections.push(connection);
+    }
+    assert!(caladan.connect(listener.local_addr()).await.is_err(), "the port of the listener is left alone");
+}
+
 #[test]
 fn udp_and_tcp() {
     run_beside("conformance::inside", "simple", &[]);
@@ -104,6 +120,7 @@ fn inside() {
         run(&config(2), assume_send(datagrams()));
         run(&config(2), assume_send(streams()));
         run(&config(2), addresses());
+        run(&config(2), no_end_is_its_own_peer());
     }
 }
 
