@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <net/if.h>
 #include <rte_bus.h>
+#include <rte_cycles.h>
 #include <rte_dev.h>
 #include <rte_devargs.h>
 #include <rte_eal.h>
@@ -21,6 +22,10 @@
 
 /* The largest burst that is handed over in one call. */
 #define BURST 64
+
+/* The longest pause between two attempts to set up a queue that may still be another's, in milliseconds. The pauses double from the first,
+ * of one millisecond: all of them together last a second. */
+#define LONGEST_PAUSE 512
 
 _Static_assert(sizeof(struct rte_mbuf) % sizeof(uint64_t) == 0, "the private area is aligned");
 
@@ -192,6 +197,18 @@ static int configure(uint16_t port, const struct rte_eth_dev_info *info, struct 
     return rte_eth_dev_configure(port, facts->queues, facts->queues, conf);
 }
 
+/* The kernel gives a queue of AF_XDP back in a task of its own, some time after the last socket of the queue is closed, and refuses it
+ * until then. The driver has the same number for every refusal. */
+static int set_up_receive(uint16_t port, uint16_t queue, uint16_t descriptors, struct rte_mempool *pool, bool is_xdp) {
+    int node = rte_eth_dev_socket_id(port);
+    int failed = rte_eth_rx_queue_setup(port, queue, descriptors, node, NULL, pool);
+    for (unsigned pause = 1; failed == -EINVAL && is_xdp && pause <= LONGEST_PAUSE; pause *= 2) {
+        rte_delay_us_sleep(1000 * pause);
+        failed = rte_eth_rx_queue_setup(port, queue, descriptors, node, NULL, pool);
+    }
+    return failed;
+}
+
 int bertha_port_open(uint16_t port, struct rte_mempool *pool, const struct bertha_port_setup *setup,
                      struct bertha_port_facts *facts) {
     struct rte_eth_dev_info info;
@@ -229,8 +246,9 @@ int bertha_port_open(uint16_t port, struct rte_mempool *pool, const struct berth
     failed = rte_eth_dev_adjust_nb_rx_tx_desc(port, &receive, &transmit);
     if (failed)
         return failed;
+    bool is_xdp = info.driver_name != NULL && strcmp(info.driver_name, "net_af_xdp") == 0;
     for (uint16_t queue = 0; queue < facts->queues; queue++) {
-        failed = rte_eth_rx_queue_setup(port, queue, receive, rte_eth_dev_socket_id(port), NULL, pool);
+        failed = set_up_receive(port, queue, receive, pool, is_xdp);
         if (failed)
             return failed;
         failed = rte_eth_tx_queue_setup(port, queue, transmit, rte_eth_dev_socket_id(port), NULL);

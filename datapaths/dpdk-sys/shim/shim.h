@@ -110,7 +110,7 @@ int bertha_device_add(const char *devargs);
 int bertha_port_by_name(const char *name, uint16_t *port);
 int bertha_port_first(uint16_t *port);
 int bertha_port_is_virtual(uint16_t port);
-/* Fails with -ERANGE for an MTU that the port does not take. */
+/* Fails with -ERANGE for an MTU that the port does not take. Waits up to a second for a queue of AF_XDP that the kernel does not give. */
 int bertha_port_open(uint16_t port, struct rte_mempool *pool, const struct bertha_port_setup *setup,
                      struct bertha_port_facts *facts);
 /* With `remove`, the port's device is gone, and can be added again. */

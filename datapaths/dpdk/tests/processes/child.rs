@@ -142,6 +142,7 @@ fn child() {
             "open" => say(&Dpdk::open(&Config::from_env().unwrap()).unwrap_err().to_string()),
             "open-again" => open_again(),
             "end" => end(),
+            "take-over" => take_over(),
             "ask-and-hold" => ask_and_hold(about.parse().unwrap(), count).await,
             "ask-large" => ask_large(about.parse().unwrap(), count).await,
             "hold-all" => hold_all(about.parse().unwrap()).await,
@@ -172,6 +173,16 @@ fn open_again() {
         assert!(dpdk().is_up().is_ok());
     }
     say("opened");
+}
+
+/// Starts DPDK with a port that discards frames, and then opens the environment's port without delay.
+fn take_over() {
+    let device = Some("net_null0".to_owned());
+    let first = Config { device, buffers: 255, descriptors: 64, ..Config::from_env().unwrap() };
+    let _started = Dpdk::open(&first).unwrap();
+    say("takes over");
+    let _taken = dpdk();
+    say("open");
 }
 
 /// Opens the environment's port, and ends in order when the parent writes a line.

@@ -36,6 +36,19 @@ fn a_deaf_port_is_counted_and_hears_again_with_free_buffers() {
     }
 }
 
+/// The second process asks for the queue while the first has it, or while the kernel still closes the first's socket.
+#[test]
+fn the_queue_of_a_process_that_was_killed_is_waited_for() {
+    let Some(namespaces) = Namespaces::new("bkw") else { return };
+    let mut first = namespaces.child("a", "end", "-", 0, &SETTINGS);
+    assert_eq!(first.says(), "open");
+    let settings = [SETTINGS[0], ("ADDRESS", "10.99.0.3/24")];
+    let mut second = namespaces.child("a", "take-over", "-", 0, &settings);
+    assert_eq!(second.says(), "takes over");
+    first.kill();
+    assert_eq!(second.says(), "open");
+}
+
 /// Returns the number of claims of an address.
 fn claims(address: &str) -> usize {
     let end = format!("-{address}.lock");
