@@ -126,7 +126,7 @@ macro_rules! __passes {
     ([$($pass:tt)+] accepting $($other:tt)*) => {
         compile_error!("behind `accepting` stand guarantees in parentheses: Pass accepting (Encrypted)")
     };
-    ([$pass:ident] $word:ident $($rest:tt)*) => {
+    ([$(::)? $first:ident $(:: $more:ident)*] $word:ident $($rest:tt)*) => {
         compile_error!("behind a pass stands `accepting (..)`, a comma or the end: Pass accepting (Encrypted), OtherPass")
     };
     ([$($pass:tt)+] $(, $($rest:tt)*)?) => {
@@ -147,7 +147,7 @@ macro_rules! __pass_types {
         )
     };
     ([$($pass:tt)+] accepting $($other:tt)*) => { () };
-    ([$pass:ident] $word:ident $($rest:tt)*) => { () };
+    ([$(::)? $first:ident $(:: $more:ident)*] $word:ident $($rest:tt)*) => { () };
     ([$($pass:tt)+] $(, $($rest:tt)*)?) => {
         ($crate::pass::Given<$($pass)+, ()>, $crate::__pass_types!([] $($($rest)*)?))
     };

@@ -1,14 +1,16 @@
 //! `passes!` without a pass, and with something else behind a pass.
 
-use bertha_core::{Identity, subst};
+mod checking {
+    use bertha_core::{Identity, subst};
 
-#[derive(Identity)]
-struct A;
+    #[derive(Identity)]
+    pub struct A;
 
-#[subst(if [*, A, *] then [*, *])]
-struct NoA;
+    #[subst(if [*, A, *] then [*, *])]
+    pub struct NoA;
+}
 
 bertha_core::passes!();
-bertha_core::passes!(NoA accept (Encrypted));
+bertha_core::passes!(checking::NoA accept (Encrypted));
 
 fn main() {}
