@@ -134,11 +134,11 @@ fn receive(mut stream: TcpStream, arrived: &AtomicU64) -> u64 {
     }
 }
 
-/// Waits until it is so, for twenty seconds at most.
+/// Waits until it is so, for a minute at most.
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(20), "{what}: nothing happened");
+        assert!(start.elapsed() < Duration::from_secs(60), "{what}: nothing happened");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

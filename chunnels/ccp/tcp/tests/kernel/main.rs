@@ -19,6 +19,9 @@ const HOST: Ipv4Addr = Ipv4Addr::LOCALHOST;
 /// A window in bytes that is no window of Reno.
 const WINDOW: u32 = 1_900_000;
 
+/// The rate of each of many flows, in bytes per second.
+const RATE_OF_MANY: u32 = 1_000_000;
+
 /// The time after which an agent that gives no answer counts as gone.
 const IMPATIENT: Duration = Duration::from_millis(300);
 
@@ -90,8 +93,10 @@ fn the_limit_of_the_rate_holds_without_a_rate_of_the_agent() {
 fn an_agent_controls_64_flows() {
     // Agents of many flows on a busy machine are slow.
     let (folder, ccp) = place(Duration::from_secs(10));
-    let Some(registered) = Registered::new(ccp.clone(), Limits::NONE) else { return };
-    let _agent = Agent::start(&folder, &[("Cwnd", WINDOW), ("Rate", 4_000_000)]);
+    // Flows that the agent has not answered yet leave processors to it.
+    let limits = Limits { rate: RATE_OF_MANY.into(), ..Limits::NONE };
+    let Some(registered) = Registered::new(ccp.clone(), limits) else { return };
+    let _agent = Agent::start(&folder, &[("Cwnd", WINDOW), ("Rate", RATE_OF_MANY)]);
     let transfers: Vec<_> = (0..64).map(|_| Transfer::begin(&registered.name, HOST)).collect();
     until("the agent", || ccp.statistics().by_agent == 64);
     assert_eq!(registered.control.statistics().flows, 64);
@@ -99,7 +104,7 @@ fn an_agent_controls_64_flows() {
         until_window(transfer, WINDOW.into());
         transfer.continues(1);
     }
-    // What they have to send takes a second, and they do so at the same time.
+    // What they have to send takes seconds, and they do so at the same time.
     transfers.iter().for_each(Transfer::stop);
     transfers.into_iter().for_each(Transfer::end);
     until("the ends of the flows", || registered.control.statistics().flows == 0);
