@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 pub(super) const IN_FLIGHT: u64 = 96 * 1024;
 
 /// Largest number of bytes in a call.
-const CALL: usize = 60_000;
+pub(super) const CALL: usize = 60_000;
 
 /// Largest number of datagrams in a call; older kernels take no more.
 const SEGMENTS: usize = 64;
