@@ -24,6 +24,11 @@ impl EpochSize {
         self.exponent
     }
 
+    /// Returns the next larger size, if there is one, and the largest otherwise.
+    pub(crate) fn doubled(self) -> Self {
+        Self { exponent: (self.exponent + 1).min(Self::LARGEST) }
+    }
+
     /// Returns the size for a shortest round trip and this number of packets per second.
     pub(crate) fn fitting(shortest: Duration, packets_per_second: f64) -> Self {
         // The conversion saturates, and makes zero of what is no number.
@@ -60,5 +65,6 @@ mod tests {
             }
         }
         assert_eq!(EpochSize::from_exponent(17), None);
+        assert_eq!([0, 15, 16].map(|exponent| size(exponent).doubled().exponent()), [1, 16, 16]);
     }
 }

@@ -24,7 +24,8 @@
 //! A boundary that is lost makes an epoch longer. A boundary that arrives late, or twice, and an
 //! acknowledgement that is late, forged or malformed count for nothing, and are counted
 //! ([`SendboxStatistics`]). If no acknowledgement comes for a second, the sendbox lets all packets pass until
-//! the next one comes. A receivebox that starts again is recognised by its instance. Segments must not be joined
+//! the next one comes. A receivebox that starts again is recognised by its instance. Until a sendbox has
+//! spoken, a receivebox acknowledges ever fewer of the packets that come within a second. Segments must not be joined
 //! between the boxes: offloads such as GRO and TSO change headers and counts.
 //!
 //! The key that both boxes share keeps out senders who do not see the path. It is no cryptography: a listener on the path can
@@ -43,6 +44,7 @@ mod queue;
 mod receivebox;
 mod scheduling;
 mod sendbox;
+mod startup;
 
 pub use header::{Header, NoHeader};
 pub use message::{MESSAGE, Malformed};

@@ -3,16 +3,21 @@
 use crate::Header;
 use crate::epoch::EpochSize;
 use crate::message::{Acknowledgement, MESSAGE, Malformed, Resize};
+use crate::startup::Startup;
+use std::time::Duration;
 
 /// The box at the receivers' site: counts the bundle's packets, and acknowledges boundaries.
 ///
 /// Its state has a fixed size, for any number of flows and packets. It sends at most a message for each
-/// packet, and does so only until it knows the sendbox's size of epochs.
+/// packet. Until the sendbox has told its size of epochs, each of a second's first 64 packets gets a message, and ever fewer of
+/// the packets behind them.
 #[derive(Debug)]
 pub struct Receivebox {
     key: u64,
     instance: u32,
     size: EpochSize,
+    /// `None` since the sendbox has spoken.
+    startup: Option<Startup>,
     received: u64,
     statistics: ReceiveboxStatistics,
 }
@@ -42,20 +47,27 @@ impl Receivebox {
     /// the box, random for instance.
     pub fn new(key: u64, instance: u32) -> Self {
         let statistics = ReceiveboxStatistics::default();
-        Self { key, instance, size: EpochSize::default(), received: 0, statistics }
+        let startup = Some(Startup::default());
+        Self { key, instance, size: EpochSize::default(), startup, received: 0, statistics }
     }
 
-    /// Counts a packet of the bundle, which goes on in any case. A returned message is for the sendbox; if it
-    /// gets lost, the next one tells as much.
-    pub fn on_packet(&mut self, header: &Header) -> Option<[u8; MESSAGE]> {
+    /// Counts a packet of the bundle that came at `now`; the packet goes on in any case. A returned message is for the
+    /// sendbox; if it gets lost, the next one tells as much.
+    pub fn on_packet(&mut self, now: Duration, header: &Header) -> Option<[u8; MESSAGE]> {
         self.received = self.received.wrapping_add(u64::from(header.len));
         self.statistics.packets += 1;
         let Some(hash) = header.hash(self.key) else {
             self.statistics.unnamed += 1;
             return None;
         };
+        if let Some(startup) = &mut self.startup {
+            self.size = startup.size(now);
+        }
         if !self.size.divides(hash) {
             return None;
+        }
+        if let Some(startup) = &mut self.startup {
+            startup.on_acknowledgement();
         }
         self.statistics.acknowledgements += 1;
         let Self { size, instance, received, .. } = *self;
@@ -73,6 +85,7 @@ impl Receivebox {
             Err(_) => self.statistics.malformed += 1,
         }
         self.size = resize?.size;
+        self.startup = None;
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! The two boxes around a path that delays, loses and reorders, in steps of a millisecond.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-use bertha_bundle::{Bundle, Header, Measurement, Receivebox, Scheduling, Sendbox};
+use bertha_bundle::{Bundle, Header, Measurement, Receivebox, ReceiveboxStatistics, Scheduling, Sendbox};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -38,17 +38,20 @@ fn header(number: u64) -> Header {
     }
 }
 
+fn sendbox(key: u64) -> Sendbox<u64> {
+    Sendbox::new(Bundle { scheduling: Scheduling::Fifo, buffer: 1 << 20, key })
+}
+
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
 impl World {
     fn new() -> Self {
-        let bundle = Bundle { scheduling: Scheduling::Fifo, buffer: 1 << 20, key: KEY };
         Self {
             ms: 0,
             next: 0,
-            send: Sendbox::new(bundle),
+            send: sendbox(KEY),
             receive: Receivebox::new(KEY, 1),
             packets: BTreeMap::new(),
             acknowledgements: BTreeMap::new(),
@@ -76,7 +79,7 @@ impl World {
                 self.receive.on_message(&message).unwrap();
             }
             for packet in self.packets.remove(&self.ms).unwrap_or_default() {
-                let message = self.receive.on_packet(&header(packet)).filter(|_| keeps());
+                let message = self.receive.on_packet(now, &header(packet)).filter(|_| keeps());
                 if let Some(message) = message {
                     self.acknowledgements.entry(self.ms + DELAY).or_default().push(message.to_vec());
                 }
@@ -180,14 +183,27 @@ fn a_receivebox_that_starts_again_is_recognised() {
     assert!(after.iter().all(|it| it.receiving < 1.1 * RATE && it.lost == 0), "{after:?}");
 }
 
+/// Packets pass without a sendbox for five seconds, as those of an attacker might.
+#[test]
+fn a_receivebox_without_a_sendbox_says_little_and_a_late_sendbox_hears_it() {
+    let mut world = World::new();
+    world.run(5_000, |_| Some(DELAY), || false);
+    let ReceiveboxStatistics { packets, acknowledgements, .. } = world.receive.statistics();
+    assert!(packets > 39_000 && acknowledgements < 3_000, "{acknowledgements} of {packets}");
+    world.send = sendbox(KEY);
+    world.run(1_000, |_| Some(DELAY), || true);
+    assert_eq!((world.send.statistics().epoch, world.receive.statistics().epoch), (64, 64));
+}
+
 #[test]
 fn nothing_that_a_stranger_sends_changes_the_boxes() {
     let mut world = World::new();
     world.run(500, |_| Some(DELAY), || true);
     let now = ms(500);
     let mut stranger = Receivebox::new(KEY + 1, 9);
-    let forged: Vec<_> = (0..world.next).filter_map(|packet| stranger.on_packet(&header(packet))).collect();
-    assert!(forged.len() > 1_000);
+    let forged: Vec<_> =
+        (0..world.next).filter_map(|packet| stranger.on_packet(now, &header(packet))).collect();
+    assert!(forged.len() > 300);
     let before = world.send.statistics();
     assert!(forged.iter().all(|message| world.send.on_message(now, message).unwrap().is_none()));
     assert!([&b""[..], &[1; 24], &[0; 12]].iter().all(|bytes| world.send.on_message(now, bytes).is_err()));
@@ -196,7 +212,7 @@ fn nothing_that_a_stranger_sends_changes_the_boxes() {
     assert_eq!((after.malformed - before.malformed, after.measurements), (3, before.measurements));
 
     let mut other = World::new();
-    other.send = Sendbox::new(Bundle { scheduling: Scheduling::Fifo, buffer: 1 << 20, key: KEY + 1 });
+    other.send = sendbox(KEY + 1);
     other.receive = Receivebox::new(KEY + 1, 1);
     // The message about the size of epochs is on its way.
     other.run(50, |_| Some(DELAY), || true);

@@ -32,7 +32,7 @@ pub fn pieces(bytes: &[u8]) {
         }
         while let Some(header) = sendbox.pop(now) {
             left += 1;
-            if let Some(message) = receivebox.on_packet(&header) {
+            if let Some(message) = receivebox.on_packet(now, &header) {
                 sendbox.on_message(now, &message).expect("a message of the receivebox");
             }
         }

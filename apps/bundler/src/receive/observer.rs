@@ -49,6 +49,7 @@ impl Observer {
     }
 
     fn take_packets(&mut self) -> Result<(), Error> {
+        let now = self.start.elapsed();
         for _ in 0..BURST {
             let header = match self.capture.next()? {
                 Captured::Nothing => break,
@@ -56,7 +57,7 @@ impl Observer {
                 Captured::Other => continue,
                 Captured::OfBundle(header) => header,
             };
-            if let Some(message) = self.receivebox.on_packet(&header) {
+            if let Some(message) = self.receivebox.on_packet(now, &header) {
                 // A message that is lost tells nothing that the next one does not tell.
                 self.unsent += u64::from(self.socket.send(&message).is_err());
             }

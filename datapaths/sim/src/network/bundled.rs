@@ -138,9 +138,10 @@ impl Network {
         // A failure means that there is no memory for a copy, which is as good as a loss.
         let Ok(Some(delay)) = self.cross(held) else { return };
         self.later(delay, move |network| {
+            let now = network.runtime().elapsed();
             let mut state = network.state();
             let boxes = state.bundles.get_mut(number);
-            let message = boxes.and_then(|boxes| boxes.receive.on_packet(&header));
+            let message = boxes.and_then(|boxes| boxes.receive.on_packet(now, &header));
             drop(state);
             let Some(message) = message else { return };
             network.send_message((direction.1, direction.0), message.len(), move |network| {
