@@ -7,6 +7,7 @@ mod documents;
 mod escape;
 pub mod exit;
 pub mod exposure;
+mod hold;
 mod log;
 mod ready_for_signals;
 mod run;
@@ -20,6 +21,7 @@ pub mod values;
 mod watching;
 
 pub use escape::escaped;
+pub use hold::Hold;
 pub use ready_for_signals::until_ready_for_signals;
 pub use run::{run, run_async};
 pub use say::say;

@@ -1,6 +1,7 @@
 //! SIGINT and SIGTERM, for programs that end in order on any runtime.
 
 use crate::exit;
+use crate::hold::{Hold, Holds};
 use crate::ready_for_signals::THREAD;
 use bertha_core::{Error, ErrorKind};
 use nix::sys::signal::{SigSet, Signal};
@@ -13,8 +14,8 @@ use tokio::sync::Notify;
 /// The request of a user or of the system that the program ends, by SIGINT or SIGTERM. Clones tell of the
 /// same request.
 ///
-/// The first signal is told and ends nothing by itself. A second signal ends the process at once, with the
-/// code [`INTERRUPTED`](exit::INTERRUPTED).
+/// The first signal is told and ends nothing by itself. A second signal ends the process at once, or as soon as
+/// nothing is [held](Self::hold), with the code [`INTERRUPTED`](exit::INTERRUPTED).
 #[derive(Debug, Clone)]
 pub struct Termination(Arc<Coming>);
 
@@ -24,6 +25,7 @@ struct Coming {
     has_interrupted: AtomicBool,
     for_threads: Condvar,
     for_tasks: Notify,
+    holds: Arc<Holds>,
 }
 
 impl Termination {
@@ -45,6 +47,7 @@ impl Termination {
             let first = signals.wait();
             told.tell();
             if first.is_ok() && signals.wait().is_ok() {
+                told.holds.until_released();
                 std::process::exit(exit::INTERRUPTED.into());
             }
         })?;
@@ -68,6 +71,12 @@ impl Termination {
         if !self.has_come() {
             told.await;
         }
+    }
+
+    /// Keeps a second signal from ending the process until the result is dropped, for five seconds at most: for a state
+    /// of the system that would outlive the process, and that the process is about to remove.
+    pub fn hold(&self) -> Hold {
+        self.0.holds.take()
     }
 
     /// Blocks the thread until a signal has come.

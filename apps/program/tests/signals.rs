@@ -1,6 +1,6 @@
 //! Signals to this process. The test has no harness, whose threads would exist before the call.
 
-#![allow(clippy::print_stdout, reason = "lists its test")]
+#![allow(clippy::print_stdout, reason = "lists its test, and tells of a clean-up")]
 
 use bertha_program::{Termination, exit};
 use nix::sys::signal::{Signal, kill};
@@ -11,9 +11,11 @@ use std::process::Command;
 use std::sync::Arc;
 use std::task::{Context, Wake};
 use std::thread::{self, Thread};
+use std::time::Duration;
 
-/// Variable with which the test runs itself, to be ended by its second signal.
+/// Variables with which the test runs itself, to be ended by its second signal, at once and after its clean-up.
 const TWICE: &str = "BERTHA_PROGRAM_TWICE";
+const HELD: &str = "BERTHA_PROGRAM_HELD";
 
 struct Unpark(Thread);
 
@@ -32,9 +34,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         return Ok(());
     }
-    match std::env::var_os(TWICE) {
-        Some(_) => ended_by_the_second_signal(),
-        None => signals_are_awaited(),
+    match [TWICE, HELD].map(|variable| std::env::var_os(variable).is_some()) {
+        [true, _] => ended_by_the_second_signal(),
+        [_, true] => ended_after_the_clean_up(),
+        _ => signals_are_awaited(),
     }
 }
 
@@ -54,17 +57,36 @@ fn signals_are_awaited() -> Result<(), Box<dyn Error>> {
     // A signal that came before the wait is not lost.
     termination.clone().block();
     assert!(termination.has_come());
-    let status = Command::new(std::env::current_exe()?).env(TWICE, "1").status()?;
-    assert_eq!(status.code(), Some(exit::INTERRUPTED.into()), "{status}");
+    for (variable, printed) in [(TWICE, ""), (HELD, "cleaned up\n")] {
+        let ended = Command::new(std::env::current_exe()?).env(variable, "1").output()?;
+        assert_eq!(ended.status.code(), Some(exit::INTERRUPTED.into()), "{ended:?}");
+        assert_eq!(ended.stdout, printed.as_bytes(), "{ended:?}");
+    }
     Ok(())
 }
 
 fn ended_by_the_second_signal() -> Result<(), Box<dyn Error>> {
-    let termination = Termination::expect()?;
-    kill(Pid::this(), Signal::SIGINT)?;
-    termination.block();
-    kill(Pid::this(), Signal::SIGTERM)?;
+    twice(&Termination::expect()?)?;
     loop {
         thread::park();
     }
+}
+
+fn ended_after_the_clean_up() -> Result<(), Box<dyn Error>> {
+    let termination = Termination::expect()?;
+    let held = termination.hold();
+    twice(&termination)?;
+    // A signal that did not wait would end the process meanwhile.
+    thread::sleep(Duration::from_millis(100));
+    println!("cleaned up");
+    drop(held);
+    loop {
+        thread::park();
+    }
+}
+
+fn twice(termination: &Termination) -> nix::Result<()> {
+    kill(Pid::this(), Signal::SIGINT)?;
+    termination.block();
+    kill(Pid::this(), Signal::SIGTERM)
 }

@@ -84,7 +84,7 @@ impl Sending {
         let printer = Printer::start((!self.quiet).then_some(self.interval))?;
         let routes = Routes::new(&self.device, self.routes);
         routes.advise(|line| printer.print(line));
-        let _set_until_the_end = routes.set()?;
+        let _set_until_the_end = routes.set(termination)?;
         printer.print(format!("{} at {address}: {}", self.device, self.congestion));
         let control = BundleControl::new(&algorithm, u64::from(mtu));
         Forwarder::new(device, socket, Sendbox::new(bundle), control, printer).run(termination)

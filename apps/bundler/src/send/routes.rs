@@ -2,6 +2,7 @@
 
 use crate::prefix::Prefix;
 use bertha_core::{Error, ErrorKind};
+use bertha_program::{Hold, Termination};
 use std::fs;
 use std::process::Command;
 
@@ -46,12 +47,12 @@ impl Routes {
     }
 
     /// Sets the routes and rules of all prefixes. They are removed when the result is dropped; routes go with
-    /// the device, so packets take their former route also after a kill.
+    /// the device, so packets take their former route also after a kill. A second signal waits for the removal.
     ///
     /// # Errors
     /// [`Io`](ErrorKind::Io) if a command fails, with the command and its reason.
-    pub(super) fn set(&self) -> Result<SetRoutes<'_>, Error> {
-        let mut set = SetRoutes { routes: self, prefixes: Vec::new() };
+    pub(super) fn set(&self, termination: &Termination) -> Result<SetRoutes<'_>, Error> {
+        let mut set = SetRoutes { routes: self, prefixes: Vec::new(), _held: termination.hold() };
         if self.prefixes.is_empty() {
             return Ok(set);
         }
@@ -99,6 +100,8 @@ pub(super) struct SetRoutes<'a> {
     routes: &'a Routes,
     /// The prefixes whose routes are of this value.
     prefixes: Vec<Prefix>,
+    /// Dropped behind the rules.
+    _held: Hold,
 }
 
 impl Drop for SetRoutes<'_> {

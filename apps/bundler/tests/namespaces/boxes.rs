@@ -99,6 +99,11 @@ impl Box {
         status.code() == Some(1)
     }
 
+    /// Waits until the box has ended, with any status.
+    pub(crate) fn wait(mut self) {
+        self.child.wait().unwrap();
+    }
+
     /// Ends the box as an operator does. Returns true if it has ended well.
     pub(crate) fn ends_well(mut self) -> bool {
         self.signal(Signal::TERM);

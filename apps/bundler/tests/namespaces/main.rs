@@ -3,6 +3,7 @@
 
 mod agent;
 mod boxes;
+mod ending;
 mod flow;
 mod interface;
 mod ipv6;
