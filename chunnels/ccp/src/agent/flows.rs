@@ -238,6 +238,12 @@ impl FlowTable {
         silent
     }
 
+    /// Returns true if the datapath has a flow.
+    #[cfg(feature = "shm")]
+    pub(super) fn has_flow(&self, datapath: &Path) -> bool {
+        self.datapaths.get(datapath).is_some_and(|state| !state.flows.is_empty())
+    }
+
     /// Forgets a datapath that is gone. Returns the numbers of its flows.
     pub(super) fn forget(&mut self, datapath: &Path) -> Vec<u32> {
         let Some(state) = self.datapaths.remove(datapath) else { return Vec::new() };

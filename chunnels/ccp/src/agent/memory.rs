@@ -2,18 +2,19 @@
 
 use super::AgentFlows;
 use super::admission::Admission;
+use super::places::{Full, Places};
 use crate::connect::MEMORY;
 use crate::connect::memory::try_send;
 use crate::connect::own_runtime::OwnRuntime;
 use bertha_core::{Addr, Buf, Connection, Datapath, Error, ErrorKind, Listener};
 use bertha_datapath_shm::{Shm, ShmConnection, ShmListener};
 use parking_lot::Mutex;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 /// The longest time of a call to receive, after which portus looks if it has to stop.
@@ -36,7 +37,8 @@ const BURST: usize = 64;
 ///
 /// Memory is shared with processes of the user of this process and of root alone. A message that portus could not
 /// handle is dropped and counted; a datapath whose ring is full holds nobody up; and the flows of a datapath that
-/// is gone are ended at once. At most 1,024 processes are served, and a process beyond finds no agent. Dropping the
+/// is gone are ended at once. At most 1,024 processes are served: a process beyond takes the place of
+/// the oldest process without a flow, which may connect again, and finds no agent if all have flows. Dropping the
 /// value removes the socket at which datapaths connect.
 #[derive(Debug)]
 pub struct AgentMemory {
@@ -46,9 +48,9 @@ pub struct AgentMemory {
     admission: Admission,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
-    connections: Mutex<HashMap<PathBuf, Arc<ShmConnection>>>,
+    datapaths: Mutex<Places<Served>>,
     arrived: Mutex<VecDeque<(PathBuf, Arrived)>>,
     /// Told when something has arrived.
     arrival: Notify,
@@ -56,12 +58,20 @@ struct Shared {
     room: Notify,
 }
 
+/// A datapath that has a place.
+#[derive(Debug)]
+struct Served {
+    connection: Arc<ShmConnection>,
+    /// The task that receives from the datapath.
+    task: AbortHandle,
+}
+
 #[derive(Debug)]
 enum Arrived {
     Message(Buf),
     /// The datapath has gone.
     End,
-    /// The datapath was turned away, since there are too many.
+    /// The datapath was turned away, since there are too many with flows.
     TooMany,
 }
 
@@ -80,17 +90,18 @@ impl AgentMemory {
             })?;
         }
         let runtime = OwnRuntime::new()?;
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared::new(MAX_DATAPATHS));
+        let admission = Admission::new(algorithms);
         let listening = async {
             let listener = Shm::new().listen(Addr::Unix(path.to_owned())).await?;
-            tokio::spawn(accept(listener, shared.clone()));
+            tokio::spawn(accept(listener, shared.clone(), admission.flows.clone()));
             Ok(())
         };
         // The caller may be on a thread of another runtime, where no runtime can wait.
         std::thread::scope(|scope| scope.spawn(|| runtime.block_on(listening)).join())
             .unwrap_or_default()
             .unwrap_or_else(|| Err(Error::new(ErrorKind::Io, "can't listen for datapaths").at("CCP")))?;
-        Ok(Self { runtime, shared, admission: Admission::new(algorithms) })
+        Ok(Self { runtime, shared, admission })
     }
 
     /// Returns the flows, for statistics.
@@ -140,7 +151,7 @@ impl portus::ipc::Ipc for AgentMemory {
 
     /// Sends a message, unless the datapath takes none at the moment. Always succeeds: portus would end with the error.
     fn send(&self, message: &[u8], to: &PathBuf) -> portus::Result<()> {
-        let connection = self.shared.connections.lock().get(to).cloned();
+        let connection = self.shared.datapaths.lock().get(to).map(|served| served.connection.clone());
         let gone = || Error::new(ErrorKind::Unavailable, "the datapath has gone");
         let sent = connection.ok_or_else(gone).and_then(|connection| try_send(&connection, message));
         if !matches!(sent, Ok(true)) {
@@ -160,8 +171,8 @@ impl portus::ipc::Ipc for AgentMemory {
 }
 
 /// Accepts datapaths, until the runtime ends.
-async fn accept(listener: ShmListener, shared: Arc<Shared>) {
-    let mut datapaths = JoinSet::new();
+async fn accept(listener: ShmListener, shared: Arc<Shared>, flows: AgentFlows) {
+    let mut tasks = JoinSet::new();
     let mut number = 0_u64;
     loop {
         let connection = match listener.accept().await {
@@ -177,17 +188,17 @@ async fn accept(listener: ShmListener, shared: Arc<Shared>) {
                 return;
             }
         };
-        while datapaths.try_join_next().is_some() {}
+        while tasks.try_join_next().is_some() {}
         number += 1;
         let process = connection.peer_credentials().process.unwrap_or_default();
         let name = PathBuf::from(format!("{MEMORY}{process}-{number}"));
-        if datapaths.len() >= MAX_DATAPATHS {
+        if shared.make_room(&flows).is_err() {
             shared.arrive([(name, Arrived::TooMany)]);
             continue;
         }
         let connection = Arc::new(connection);
-        shared.connections.lock().insert(name.clone(), connection.clone());
-        datapaths.spawn(serve(name, connection, shared.clone()));
+        let task = tasks.spawn(serve(name.clone(), connection.clone(), shared.clone()));
+        shared.datapaths.lock().add(name, Served { connection, task });
     }
 }
 
@@ -202,11 +213,37 @@ async fn serve(name: PathBuf, connection: Arc<ShmConnection>, shared: Arc<Shared
         }
         shared.arrive(burst.drain(..).map(|message| (name.clone(), Arrived::Message(message))));
     }
-    shared.connections.lock().remove(&name);
+    shared.datapaths.lock().remove(&name);
     shared.arrive([(name, Arrived::End)]);
 }
 
 impl Shared {
+    /// Has places for so many datapaths.
+    fn new(most: usize) -> Self {
+        Self {
+            datapaths: Mutex::new(Places::new(most)),
+            arrived: Mutex::default(),
+            arrival: Notify::new(),
+            room: Notify::new(),
+        }
+    }
+
+    /// Makes room for a datapath: ends the connection of a datapath that has no flow, if all places are taken.
+    ///
+    /// # Errors
+    /// [`Full`] if all datapaths have flows.
+    fn make_room(&self, flows: &AgentFlows) -> Result<(), Full> {
+        let flows = flows.0.lock();
+        let removed = self.datapaths.lock().make_room(|datapath| flows.has_flow(datapath))?;
+        if let Some((datapath, Served { task, .. })) = removed {
+            tracing::debug!(datapath = %datapath.display(), "CCP: a datapath without a flow has made room");
+            task.abort();
+            // A message of it may wait for portus.
+            self.arrive([(datapath, Arrived::End)]);
+        }
+        Ok(())
+    }
+
     fn arrive(&self, arrived: impl IntoIterator<Item = (PathBuf, Arrived)>) {
         self.arrived.lock().extend(arrived);
         self.arrival.notify_one();
@@ -220,6 +257,41 @@ impl Shared {
                 return;
             }
             room.await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the next that arrives: the number of a datapath, and the end of its connection.
+    async fn arrival(shared: &Shared) -> (Option<char>, Arrived) {
+        loop {
+            let arrived = shared.arrived.lock().pop_front();
+            match arrived {
+                Some((name, arrived)) => return (name.to_string_lossy().chars().next_back(), arrived),
+                None => shared.arrival.notified().await,
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_silent_datapath_makes_room_for_a_newcomer() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = Addr::Unix(folder.path().join("agent"));
+        let listener = Shm::new().listen(at.clone()).await.unwrap();
+        let shared = Arc::new(Shared::new(2));
+        tokio::spawn(accept(listener, shared.clone(), Admission::new(&[]).flows));
+        let connect = || async { Shm::new().connect(at.clone()).await.unwrap() };
+        let [first, second, third] = [connect().await, connect().await, connect().await];
+        let (number, arrived) = arrival(&shared).await;
+        assert!(number == Some('1') && matches!(arrived, Arrived::End), "{number:?} {arrived:?}");
+        first.recv().await.unwrap_err();
+        for (number, datapath) in [('2', second), ('3', third)] {
+            datapath.send(Buf::copy_of(&[0], 0).unwrap()).await.unwrap();
+            let (from, arrived) = arrival(&shared).await;
+            assert!(from == Some(number) && matches!(arrived, Arrived::Message(_)), "{from:?} {arrived:?}");
         }
     }
 }

@@ -4,6 +4,8 @@ mod admission;
 mod flows;
 #[cfg(feature = "shm")]
 mod memory;
+#[cfg(feature = "shm")]
+mod places;
 mod socket;
 
 pub use flows::{AgentFlows, AgentTotals, FlowStatus};
