@@ -129,6 +129,7 @@ mod reflection;
 mod server;
 mod trace;
 mod transient;
+mod waiting_bytes;
 mod wire;
 #[cfg(feature = "tls")]
 mod with_tls;
@@ -153,8 +154,9 @@ pub use reflection::{MethodDescription, Reflection, ReflectionClient};
 pub use server::Responding;
 pub use server::{
     Context, Handler, Or, Reply, Request, Requests, Serve, ServeStatistics, ServedCalls, Service, Shutdown,
-    WaitingBytes, handler, handler_with_context, serve,
+    handler, handler_with_context, serve,
 };
+pub use waiting_bytes::WaitingBytes;
 #[cfg(feature = "tls")]
 pub use with_tls::{FuseRpcAndTls, RpcWithTls, RpcWithTlsConnection};
 

@@ -31,4 +31,3 @@ pub use served_calls::ServedCalls;
 pub use service::{Or, Reply, Request, Service};
 pub use shutdown::Shutdown;
 pub use statistics::ServeStatistics;
-pub use waiting::WaitingBytes;

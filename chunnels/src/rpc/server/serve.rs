@@ -6,12 +6,12 @@ use super::open_calls::OpenCalls;
 use super::outbox::{Outbox, send};
 use super::panics::caught;
 use super::shutdown::Watched;
-use super::waiting::{Waiting, WaitingBytes};
+use super::waiting::Waiting;
 use super::{Reply, Request, ServedCalls, Service, Shutdown};
 use crate::rpc::message::{CallId, Content};
 use crate::rpc::trace::{self, Trace};
 use crate::rpc::transient::TransientErrors;
-use crate::rpc::{Failure, Message, Metadata};
+use crate::rpc::{Failure, Message, Metadata, WaitingBytes};
 use bertha_core::{
     Base, BoxFuture, Buf, Connection, DropCounter, Error, ErrorKind, PeerIdentity, Runtime, debug_fields,
 };
@@ -69,7 +69,7 @@ where
         service,
         concurrency: CONCURRENCY,
         waiting_bytes: WAITING_BYTES,
-        waiting: WaitingBytes::of_process(),
+        waiting: WaitingBytes::of_servers(),
         of_no_call,
         calls,
         peer: None,
