@@ -75,7 +75,8 @@
 //! |---|---|---|
 //! | calls of a client under way ([`Multiplexer::with_limit`]) | 1,024 | callers wait for room, in turn and up to their deadlines |
 //! | calls of a connection at the server ([`Serve::concurrency`]) | 1,024 | the client learns the limit, and callers wait as above |
-//! | responses of a stream that were not taken | 64, of any length: a stream that is not read may hold 64 of the longest messages of the connection | the server makes no more; a response beyond is dropped, counted, and fails the stream |
+//! | responses of a stream that were not taken | 64 | the server makes no more; a response beyond is dropped, counted, and fails the stream |
+//! | bytes of such responses, and of single responses of 4 KiB or more, all clients of the process together ([`Multiplexer::waiting_with`]) | 1 GiB, and beyond it one response of each call | the stream of a further response fails with [`Overloaded`](FailureKind::Overloaded), and its responses are dropped; others go on |
 //! | messages to a client that belong to no call | none | dropped and counted ([`Multiplexer::unexpected`]) |
 //! | requests of a stream that the handler has not taken | 64, or as many as take half of the room for bytes below | the client makes no more; a request beyond is dropped, counted, and fails the stream. All calls of a connection together may hold 64 requests each |
 //! | bytes of such requests, and of the first of each stream, all streams of a connection together ([`Serve::waiting_bytes`]) | 256 MiB | the stream of the request that exceeds them fails with [`Overloaded`](FailureKind::Overloaded); others go on |

@@ -1,15 +1,17 @@
 //! The calls under way at a client, without I/O.
 
 mod failures;
+mod waiting;
 
 use super::Answer;
 use crate::rpc::message::{CallId, Content, MAX_SLOT, Message};
 use crate::rpc::parts::{Allowance, Next, Parts, Violation, WINDOW};
-use crate::rpc::{Failure, Metadata, Method};
+use crate::rpc::{Failure, Metadata, Method, WaitingBytes};
 use bertha_core::Buf;
 use failures::{leaving, malformed, no_such_call, overloaded, reported, timed_out};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
+use waiting::WaitingResponses;
 
 /// The table of calls: their ids, deadlines and answers, and the messages that have to go out.
 ///
@@ -36,6 +38,8 @@ pub(super) struct Calls {
     unexpected: u64,
     /// The calls at which the server was full, unless that was taken.
     full_at: Option<u32>,
+    /// The single responses that wait for their callers, and the bound of all responses.
+    answers: WaitingResponses,
 }
 
 #[derive(Debug)]
@@ -58,6 +62,7 @@ enum CallState {
 struct Stream {
     /// The responses. A single response is a stream with one part.
     parts: Parts,
+    waiting: WaitingResponses,
     has_one_response: bool,
     failure: Option<Failure>,
     /// The metadata of the end, once that has arrived.
@@ -78,9 +83,9 @@ struct Requests {
 }
 
 impl Stream {
-    fn new(has_one_response: bool, requests: Option<Requests>) -> Box<Self> {
+    fn new(has_one_response: bool, requests: Option<Requests>, waiting: WaitingResponses) -> Box<Self> {
         let (parts, (failure, trailers, waker)) = (Parts::granting(WINDOW), Default::default());
-        Box::new(Self { parts, has_one_response, failure, trailers, waker, requests })
+        Box::new(Self { parts, waiting, has_one_response, failure, trailers, waker, requests })
     }
 
     /// Ends the requests. Returns the task that sends them.
@@ -90,10 +95,21 @@ impl Stream {
         requests.waker.take()
     }
 
+    /// Takes in one of several responses.
+    fn on_part(&mut self, index: u32, part: Buf) -> Taken {
+        let bytes = part.len();
+        match self.parts.on_part(index, part) {
+            Ok(()) => self.waiting.add(bytes).map_or_else(Taken::WithoutRoom, |()| Taken::Expected),
+            Err(Violation) => Taken::Wrong,
+        }
+    }
+
     /// Takes in a single response.
-    fn on_response(&mut self, response: Buf) -> Result<(), Violation> {
-        self.parts.on_part(0, response)?;
-        self.parts.on_end(1)
+    fn on_response(&mut self, response: Buf) -> Taken {
+        match self.on_part(0, response) {
+            Taken::Expected => Taken::of(self.parts.on_end(1)),
+            taken => taken,
+        }
     }
 }
 
@@ -104,6 +120,8 @@ enum Taken {
     Late,
     /// No server of this protocol sends it.
     Wrong,
+    /// It may not wait for its caller.
+    WithoutRoom(Failure),
 }
 
 impl Taken {
@@ -139,7 +157,13 @@ impl Calls {
             failed: 0,
             unexpected: 0,
             full_at: None,
+            answers: WaitingResponses::new(&WaitingBytes::of_clients()),
         }
+    }
+
+    /// Bounds the bytes of responses that wait by `waiting`: of all single ones, and of streams that begin from now on.
+    pub(super) fn wait_with(&mut self, waiting: &WaitingBytes) {
+        self.answers.move_to(waiting);
     }
 
     /// Returns the number of calls under way, and of calls whose answers were not taken.
@@ -183,11 +207,14 @@ impl Calls {
         };
         let slot = &mut self.slots[number as usize];
         slot.deadline = deadline;
+        let streaming = |has_one_response, requests| {
+            CallState::Streaming(Stream::new(has_one_response, requests, self.answers.of_stream()))
+        };
         slot.state = match streams {
             Streams::Neither => CallState::Waiting(None),
-            Streams::Responses => CallState::Streaming(Stream::new(false, None)),
-            Streams::Requests => CallState::Streaming(Stream::new(true, Some(Requests::default()))),
-            Streams::Both => CallState::Streaming(Stream::new(false, Some(Requests::default()))),
+            Streams::Responses => streaming(false, None),
+            Streams::Requests => streaming(true, Some(Requests::default())),
+            Streams::Both => streaming(false, Some(Requests::default())),
         };
         if let Some(deadline) = deadline {
             self.earliest = Some(self.earliest.map_or(deadline, |earliest| earliest.min(deadline)));
@@ -256,19 +283,15 @@ impl Calls {
                 wait(waiting, waker);
                 Poll::Pending
             }
-            state => {
-                let answered = std::mem::replace(state, CallState::Free);
-                self.free(id);
-                Poll::Ready(match answered {
-                    CallState::Answered(Ok(answer)) => Ok(answer),
-                    CallState::Answered(Err(failure)) => {
-                        // A refused call is made again.
-                        self.failed += u64::from(!failure.is_refusal());
-                        Err(failure)
-                    }
-                    _ => Err(no_such_call()),
-                })
-            }
+            _ => Poll::Ready(match self.free(id) {
+                CallState::Answered(Ok(answer)) => Ok(answer),
+                CallState::Answered(Err(failure)) => {
+                    // A refused call is made again.
+                    self.failed += u64::from(!failure.is_refusal());
+                    Err(failure)
+                }
+                _ => Err(no_such_call()),
+            }),
         }
     }
 
@@ -281,10 +304,11 @@ impl Calls {
         trailers: &mut Metadata,
     ) -> Poll<Option<Result<Buf, Failure>>> {
         let Some(Slot { state: CallState::Streaming(stream), .. }) = self.live(id) else {
-            return Poll::Ready(None);
+            return Poll::Ready(self.failure_without_stream(id).map(Err));
         };
         match stream.parts.take() {
             Next::Part(part) => {
+                stream.waiting.remove(part.len());
                 if let Some(parts) = stream.parts.due_credit(WINDOW).filter(|_| stream.failure.is_none()) {
                     self.outgoing.push(Message::signal(id, Content::Credit { parts }));
                 }
@@ -307,6 +331,16 @@ impl Calls {
                 Poll::Ready(None)
             }
         }
+    }
+
+    /// Returns the failure of a call whose [stream was dropped](Slot::drop_stream). The slot is free then.
+    #[cold]
+    fn failure_without_stream(&mut self, id: CallId) -> Option<Failure> {
+        let CallState::Answered(Err(failure)) = &self.live(id)?.state else { return None };
+        let failure = failure.clone();
+        self.free(id);
+        self.failed += 1;
+        Some(failure)
     }
 
     /// Returns true once a further request of a stream may be sent, and false once no more are to be sent. `waker` is
@@ -413,7 +447,9 @@ impl Calls {
         let taken = match (&mut slot.state, content, body) {
             (CallState::Waiting(waker), Content::Response, Some(response)) => {
                 woken.extend(waker.take());
+                let bytes = response.len();
                 slot.state = CallState::Answered(Ok(Answer { response, trailers }));
+                self.answers.add_single(bytes);
                 Taken::Expected
             }
             (
@@ -434,7 +470,7 @@ impl Calls {
                 if !stream.has_one_response =>
             {
                 woken.extend(stream.waker.take());
-                Taken::of(stream.parts.on_part(index, body))
+                stream.on_part(index, body)
             }
             (CallState::Streaming(stream), Content::End { parts }, _) if !stream.has_one_response => {
                 woken.extend(stream.waker.take());
@@ -446,7 +482,7 @@ impl Calls {
                 woken.extend(stream.waker.take());
                 woken.extend(stream.end_requests());
                 stream.trailers = trailers;
-                Taken::of(stream.on_response(response))
+                stream.on_response(response)
             }
             (CallState::Streaming(stream), Content::Credit { parts }, _) if stream.requests.is_some() => {
                 if let Some(requests) = &mut stream.requests {
@@ -468,10 +504,19 @@ impl Calls {
             Taken::Late => self.unexpected += 1,
             Taken::Wrong => {
                 self.unexpected += 1;
-                if self.fail(call, malformed(), woken) {
-                    self.outgoing.push(Message::signal(call, Content::Cancel));
-                }
+                self.refuse(call, malformed(), woken);
             }
+            Taken::WithoutRoom(failure) => self.refuse(call, failure, woken),
+        }
+    }
+
+    /// Fails a call by what its server has sent, unless it has failed before, and drops the responses of its stream.
+    #[cold]
+    fn refuse(&mut self, id: CallId, failure: Failure, woken: &mut Vec<Waker>) {
+        let is_at_work = self.fail(id, failure, woken);
+        self.live(id).into_iter().for_each(Slot::drop_stream);
+        if is_at_work {
+            self.outgoing.push(Message::signal(id, Content::Cancel));
         }
     }
 
@@ -528,12 +573,17 @@ impl Calls {
         (slot.generation == id.generation && !matches!(slot.state, CallState::Free)).then_some(slot)
     }
 
-    fn free(&mut self, id: CallId) {
+    /// Frees the slot of a call, and returns what it had.
+    fn free(&mut self, id: CallId) -> CallState {
         let slot = &mut self.slots[id.slot as usize];
-        slot.state = CallState::Free;
+        let state = std::mem::replace(&mut slot.state, CallState::Free);
+        if let CallState::Answered(Ok(answer)) = &state {
+            self.answers.remove_single(answer.response.len());
+        }
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(id.slot);
         self.over += 1;
+        state
     }
 }
 
@@ -554,6 +604,15 @@ impl Slot {
                 true
             }
             CallState::Streaming(_) | CallState::Free | CallState::Answered(_) => false,
+        }
+    }
+
+    /// Drops a stream that has failed, with its responses: further ones are late.
+    fn drop_stream(&mut self) {
+        if let CallState::Streaming(stream) = &mut self.state
+            && let Some(failure) = stream.failure.take()
+        {
+            self.state = CallState::Answered(Err(failure));
         }
     }
 }

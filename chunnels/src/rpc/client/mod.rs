@@ -37,7 +37,8 @@ pub struct Client<T, K = Postcard> {
 
 impl<C: Connection<Data = Message>> Client<Multiplexer<C>> {
     /// Calls over a connection of [`Rpc`](super::Rpc), within its runtime. At most 1,024 calls are under way at a time, further ones
-    /// wait; see [`Multiplexer::with_limit`].
+    /// wait; see [`Multiplexer::with_limit`]. Responses that wait for their callers have at most 1 GiB in all clients of the
+    /// process together; see [`Multiplexer::waiting_with`].
     pub fn new(connection: C) -> Self {
         Self::over(Multiplexer::new(connection))
     }

@@ -13,7 +13,7 @@ use crate::rpc::encode::{Encode, Encoder};
 use crate::rpc::message::{CallId, MAX_SLOT};
 use crate::rpc::trace;
 use crate::rpc::transient::TransientErrors;
-use crate::rpc::{Failure, FailureKind, Message, Metadata, Method, OF_NO_CALL};
+use crate::rpc::{Failure, FailureKind, Message, Metadata, Method, OF_NO_CALL, WaitingBytes};
 use crate::task_end::{self, runtime_ended};
 use bertha_core::{Base, Connection, Drops, Error, Runtime};
 use futures_util::Stream;
@@ -90,6 +90,28 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
         let receiver = task_end::spawn(runtime, receive(shared.clone()), move || ended.end(&runtime_ended()));
         let sender = runtime.spawn(send(shared.clone()));
         Self { held: Arc::new(Held { shared, _tasks: [receiver, sender] }) }
+    }
+
+    /// Bounds the bytes of responses that wait for their callers by `waiting`, with all other clients that have it. Otherwise
+    /// all clients of the process share 1 GiB. Streams that are open already keep their bound.
+    ///
+    /// A stream with a response beyond it fails with [`Overloaded`](FailureKind::Overloaded), and those of its responses that
+    /// wait are dropped. A response is always taken if no other of its stream waits, and so is that of a call without a
+    /// stream, which counts from 4 KiB on: so a stream that is read goes on, whatever others hold.
+    ///
+    /// ```
+    /// # use bertha_chunnels::rpc::{Client, Message, Multiplexer, WaitingBytes};
+    /// # use bertha_core::Connection;
+    /// # fn example<C: Connection<Data = Message>>(connections: Vec<C>) -> Vec<Client<Multiplexer<C>>> {
+    /// let waiting = WaitingBytes::new(64 << 20);
+    /// let client = |connection| Client::over(Multiplexer::new(connection).waiting_with(&waiting));
+    /// connections.into_iter().map(client).collect()
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn waiting_with(self, waiting: &WaitingBytes) -> Self {
+        self.held.shared.state.lock().calls.wait_with(waiting);
+        self
     }
 
     /// Returns the number of calls under way.

@@ -2,7 +2,7 @@
 
 use super::{Answer, Caller, MultiplexedParts, Multiplexer};
 use crate::rpc::encode::Encode;
-use crate::rpc::{Failure, FailureKind, Message, Metadata, Method};
+use crate::rpc::{Failure, FailureKind, Message, Metadata, Method, WaitingBytes};
 use bertha_core::backoff::Backoff;
 use bertha_core::{Base, Connection, Error, Runtime};
 use futures_util::Stream;
@@ -57,6 +57,8 @@ struct Current<C: Connection> {
     calls: Option<Multiplexer<C>>,
     /// How often it was connected.
     connections: u64,
+    /// The bound of responses that wait.
+    waiting: WaitingBytes,
 }
 
 /// The pauses of a call whose servers shut down: none before the first.
@@ -96,9 +98,22 @@ where
     pub async fn new(connect: F) -> Result<Self, Error> {
         let connection = connect().await?;
         let runtime = connection.base().runtime().clone();
-        let current = Mutex::new(Current { calls: Some(Multiplexer::new(connection)), connections: 1 });
+        let (calls, waiting) = (Some(Multiplexer::new(connection)), WaitingBytes::of_clients());
+        let current = Mutex::new(Current { calls, connections: 1, waiting });
         let (turn, in_doubt) = Default::default();
         Ok(Self { shared: Arc::new(ReconnectingShared { connect, runtime, current, turn, in_doubt }) })
+    }
+
+    /// Bounds the bytes of responses that wait for their callers by `waiting`, over each connection that it makes; see
+    /// [`Multiplexer::waiting_with`].
+    #[must_use]
+    pub fn waiting_with(self, waiting: &WaitingBytes) -> Self {
+        {
+            let mut current = self.shared.current.lock();
+            current.calls = current.calls.take().map(|calls| calls.waiting_with(waiting));
+            current.waiting = waiting.clone();
+        }
+        self
     }
 
     /// How often it has connected.
@@ -207,6 +222,7 @@ impl<C: Connection<Data = Message>, F> ReconnectingShared<C, F> {
     fn replace(&self, connection: C) -> Numbered<C> {
         let calls = Multiplexer::new(connection);
         let mut current = self.current.lock();
+        let calls = calls.waiting_with(&current.waiting);
         current.calls = Some(calls.clone());
         current.connections += 1;
         Numbered { calls, number: current.connections }
@@ -335,6 +351,8 @@ impl<C: Connection, F> fmt::Debug for Reconnecting<C, F> {
 mod tests {
     use super::*;
     use crate::rpc::Client;
+    use crate::rpc::message::Content;
+    use bertha_core::Buf;
     use bertha_datapath_sim::{Sim, pair_of};
     use futures_util::FutureExt;
 
@@ -364,6 +382,38 @@ mod tests {
             drop(first);
             assert_eq!(call(Duration::from_secs(1)).await.kind(), FailureKind::TimedOut);
             assert_eq!((client.caller().connections(), peers.lock().len()), (2, 1));
+        });
+    }
+
+    #[test]
+    fn each_connection_has_the_bound_of_responses_that_wait() {
+        let mut sim = Sim::new(1);
+        let runtime = sim.runtime();
+        sim.run(async {
+            let peers = Arc::new(Mutex::new(Vec::new()));
+            let (accepted, ends) = (peers.clone(), runtime.clone());
+            let connect = move || {
+                let (here, there) = pair_of::<_, Message>(ends.clone());
+                accepted.lock().push(there);
+                async move { Ok(here) }
+            };
+            let waiting = WaitingBytes::new(1);
+            let client = Client::over(Reconnecting::new(connect).await.unwrap().waiting_with(&waiting));
+            let settle = || runtime.sleep_until(runtime.now() + Duration::from_millis(1));
+            for connections in 1..=2 {
+                let stream = client.call::<_, u8>(METHOD, &7_u8).responses().await.unwrap();
+                assert_eq!(client.caller().connections(), connections);
+                let server = peers.lock().pop().unwrap();
+                let call = server.recv().await.unwrap().call;
+                let body = Some(Buf::copy_of(&[0; 5], 64).unwrap());
+                let part = Message { body, ..Message::signal(call, Content::Part { index: 0 }) };
+                server.send(part).await.unwrap();
+                settle().await;
+                assert_eq!(waiting.bytes(), 5);
+                drop((stream, server));
+                assert_eq!(waiting.bytes(), 0);
+                settle().await;
+            }
         });
     }
 

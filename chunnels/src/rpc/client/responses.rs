@@ -13,8 +13,10 @@ use std::task::{Context, Poll};
 
 /// The responses to one call, in the order in which the service made them. Dropping it cancels the call.
 ///
-/// At most 64 responses wait here; the service makes no more before they were taken. A failure ends the stream, and may overtake
-/// responses that were sent before.
+/// At most 64 responses wait here; the service makes no more before they were taken. If those of all streams exceed the bytes
+/// that [may wait at clients](super::Multiplexer::waiting_with), the stream fails with
+/// [`Overloaded`](crate::rpc::FailureKind::Overloaded), unless this response is the only one of its stream that waits. A
+/// failure ends the stream, and may overtake responses that were sent before.
 pub struct Responses<P, K, R> {
     parts: P,
     codec: K,

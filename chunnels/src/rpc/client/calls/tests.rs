@@ -1,4 +1,5 @@
 mod requests;
+mod responses;
 
 use super::*;
 use crate::rpc::FailureKind;
