@@ -78,7 +78,7 @@
 //! | responses of a stream that were not taken | 64 | the server makes no more; a response beyond is dropped, counted, and fails the stream |
 //! | bytes of such responses, and of single responses of 4 KiB or more, all clients of the process together ([`Multiplexer::waiting_with`]) | 1 GiB, and beyond it one response of each call | the stream of a further response fails with [`Overloaded`](FailureKind::Overloaded), and its responses are dropped; others go on |
 //! | messages to a client that belong to no call | none | dropped and counted ([`Multiplexer::unexpected`]) |
-//! | requests of a stream that the handler has not taken | 64, or as many as take half of the room for bytes below | the client makes no more; a request beyond is dropped, counted, and fails the stream. All calls of a connection together may hold 64 requests each |
+//! | requests of a stream that the handler has not taken | 64, or as many as take an eighth of the room for bytes below | the client makes no more; a request beyond is dropped, counted, and fails the stream. All calls of a connection together may hold 64 requests each |
 //! | bytes of such requests, and of the first of each stream, all streams of a connection together ([`Serve::waiting_bytes`]) | 256 MiB | the stream of the request that exceeds them fails with [`Overloaded`](FailureKind::Overloaded); others go on |
 //! | the same, all connections of the process together ([`Serve::waiting_with`]) | 1 GiB | as above |
 //! | requests or responses of one stream | 4,294,967,232 | the stream goes no further |

@@ -294,7 +294,7 @@ mod tests {
             client.send(LENGTH);
             client
         });
-        assert_eq!(clients.each_ref().map(|client| client.granted), [8, 4, 2, 1]);
+        assert_eq!(clients.each_ref().map(|client| client.granted), [2, 1, 1, 1]);
         for round in 0..1_000 {
             let client = &mut clients[round % 4];
             assert!(client.take(), "each stream goes on");
@@ -304,11 +304,33 @@ mod tests {
     }
 
     #[test]
+    fn a_stream_of_long_requests_has_room_beside_full_ones() {
+        let (waiting, together) = waiting(16);
+        let full = |_| {
+            let mut client = Client::new(&waiting);
+            client.send(LENGTH);
+            client
+        };
+        let clients: Vec<_> = (0..15).map(full).collect();
+        assert_eq!(together.bytes(), 16 * LENGTH);
+        assert!(clients.iter().all(Client::take));
+    }
+
+    #[test]
+    fn streams_of_long_requests_that_begin_together_have_room() {
+        let (waiting, together) = waiting(16);
+        let mut clients: [Client; 8] = std::array::from_fn(|_| Client::new(&waiting));
+        clients.iter_mut().for_each(|client| client.send(LENGTH));
+        assert_eq!(together.bytes(), 16 * LENGTH);
+        assert!(clients.iter().all(Client::take));
+    }
+
+    #[test]
     fn a_stream_of_short_requests_has_the_whole_window() {
         let (waiting, _) = waiting(16);
         let mut client = Client::new(&waiting);
         client.send(1);
-        assert_eq!(client.granted, 8);
+        assert_eq!(client.granted, 2);
         assert!(client.take());
         client.send(1);
         assert_eq!(client.granted, 1 + WINDOW);

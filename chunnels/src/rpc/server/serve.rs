@@ -90,9 +90,10 @@ impl<C, S> Serve<C, S> {
     /// [`Overloaded`](crate::rpc::FailureKind::Overloaded). A request is always taken if no other waits. The first request
     /// of a call waits from the time when its handler [asks](Request::requests) for the stream, until the stream is over.
     ///
-    /// A client whose handler is slow is held back: the server grants a stream as many requests of its longest as take half
-    /// of the room that is left, at least one, and at first of the longest message of the connection. So streams exceed the
-    /// limit only if they are many, or if their requests grow.
+    /// A client whose handler is slow is held back: the server grants a stream as many requests of its longest as take an
+    /// eighth of the room that is left, at least one, and at first of the longest message of the connection. So streams
+    /// exceed the limit only if they are many, or if their requests grow: 15 streams whose requests behind a short first have
+    /// 16 MiB are within 256 MiB, and so are eight that begin at the same time.
     pub fn waiting_bytes(self, waiting_bytes: usize) -> Self {
         Self { waiting_bytes, ..self }
     }

@@ -3,6 +3,10 @@
 use crate::rpc::parts::WINDOW;
 use crate::rpc::{Failure, FailureKind, WaitingBytes};
 
+/// A stream has this part of the room: streams of the longest requests, each of which goes on with room for one, so find
+/// it beside many full ones.
+const SHARE: usize = 8;
+
 /// The bytes of the requests of a connection that wait for their handlers, in all its streams, as part of those of all
 /// connections.
 #[derive(Debug)]
@@ -23,11 +27,11 @@ impl Waiting {
         self.window(self.longest)
     }
 
-    /// Returns how many requests of this length a stream may have on their way: as many as half of the room takes, since
-    /// other streams need some as well. One is always allowed, so that each stream goes on.
+    /// Returns how many requests of this length a stream may have on their way: as many as [part](SHARE) of the room takes,
+    /// since other streams need some as well. One is always allowed, so that each stream goes on.
     pub(super) fn window(&self, length: usize) -> u32 {
         let room = self.here.room().min(self.together.room());
-        (room / 2 / length.max(1)).clamp(1, WINDOW as usize) as u32
+        (room / SHARE / length.max(1)).clamp(1, WINDOW as usize) as u32
     }
 
     /// Adds a request.

@@ -60,7 +60,7 @@ fn part(slot: u32, index: u32, bytes: &[u8]) -> Message {
 }
 
 /// The bytes of requests that may wait where the test sets it: room for several of the longest messages.
-const BYTES: usize = 1 << 20;
+const BYTES: usize = 4 << 20;
 
 /// A raw client, the service that it calls, and the counts of the server.
 struct Scene {
