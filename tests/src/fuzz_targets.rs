@@ -14,6 +14,7 @@ pub mod layers;
 pub mod quic;
 pub mod rendezvous;
 pub mod rpc;
+pub mod schemas;
 pub mod shm;
 #[cfg(feature = "tls")]
 pub mod tls;
@@ -68,6 +69,7 @@ pub const TARGETS: &[Target] = &[
     ("quic", quic::stream),
     ("rendezvous", rendezvous::snapshots),
     ("rpc", rpc::messages),
+    ("schemas", schemas::submission),
     ("shm", shm::ring),
     #[cfg(feature = "tls")]
     ("tls", tls::stream),

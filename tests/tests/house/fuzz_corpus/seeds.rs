@@ -16,6 +16,7 @@ use bertha_negotiation::testing::wire::{
 use bertha_negotiation::{Credentials, IdentityKey, Settings, SharedKey};
 use bertha_tests::fuzz_targets::bundle::good_packets;
 use bertha_tests::fuzz_targets::rpc::{COUNT, NEXT, SUM};
+use bertha_tests::fuzz_targets::schemas::good_submission;
 use bertha_tests::fuzz_targets::shm::ring_seeds;
 use bertha_tests::fuzz_targets::{ID, body_of, good_frames, hopeless, servers};
 use std::time::{Duration, Instant};
@@ -50,6 +51,7 @@ pub(crate) fn of(target: &str) -> Vec<Seed> {
         "rendezvous" => named(records()),
         "rpc" => named(calls()),
         "noise" => named(noise()),
+        "schemas" => numbered([good_submission()]),
         "shm" => numbered(ring_seeds()),
         "tls" => named(streams(1024 * 1024)),
         "wire" => [offers(), wire_bodies()].concat(),

@@ -1,0 +1,37 @@
+//! What a message may cost.
+
+/// What a message may cost. A message beyond a limit is a [`Fault`](crate::Fault).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Number of bytes of the encoded message: 4 MiB.
+    pub encoded: usize,
+    /// Number of bytes that are read from memory for an encoded message, or reserved in memory for a decoded one: 64 MiB. A message
+    /// of two bytes can stand for a structure of many.
+    pub memory: usize,
+    /// Depth of messages in messages: 100, as of other implementations of protobuf.
+    pub depth: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { encoded: 4 << 20, memory: 64 << 20, depth: 100 }
+    }
+}
+
+impl Limits {
+    /// Sets the limit of the encoded message, in bytes.
+    pub fn encoded(self, encoded: usize) -> Self {
+        Self { encoded, ..self }
+    }
+
+    /// Sets the limit of the memory, in bytes.
+    pub fn memory(self, memory: usize) -> Self {
+        Self { memory, ..self }
+    }
+
+    /// Sets the limit of the depth.
+    pub fn depth(self, depth: u32) -> Self {
+        Self { depth, ..self }
+    }
+}

@@ -1,0 +1,61 @@
+//! The way from a schema to its plan.
+
+use super::step::REFERENCE;
+use super::{Element, MessageId, Plan, Step, Structure, Told};
+use crate::schema::{Field, Kind, Message, Number, Presence, Schema};
+
+/// Number of bytes of the words that tell which fields are there.
+const WORD: u32 = 8;
+
+/// Number of bytes of the number of a choice's field.
+const CHOICE: u32 = 4;
+
+pub(super) fn plan(schema: &Schema) -> Plan {
+    let mut steps = Vec::new();
+    let mut structures = Vec::new();
+    let mut places = std::collections::HashMap::new();
+    for (place, message) in (0..).zip(&schema.messages) {
+        let first = steps.len() as u32;
+        let size = lay_out(message, &mut steps);
+        structures.push(Structure { size, steps: (first, steps.len() as u32) });
+        places.insert(message.name.clone(), MessageId(place));
+    }
+    Plan { digest: schema.digest(), structures, steps, places }
+}
+
+/// Adds the steps of a message, and returns the size of its structure. A schema's bounds keep it far below `u32::MAX`.
+fn lay_out(message: &Message, steps: &mut Vec<Step>) -> u32 {
+    let bits = message.fields.iter().filter(|field| field.presence == Presence::Optional).count() as u32;
+    let choices = bits.div_ceil(u64::BITS) * WORD;
+    let mut end = choices + message.choices.len() as u32 * CHOICE;
+    let mut bit = 0;
+    for field in &message.fields {
+        let told = match field.presence {
+            Presence::Implicit => Told::ByValue,
+            Presence::Optional => {
+                bit += 1;
+                Told::ByBit(bit - 1)
+            }
+            Presence::Choice(choice) => Told::ByChoice(choices + choice as u32 * CHOICE),
+            Presence::Repeated { is_packed } => Told::ByCount { is_packed },
+        };
+        let element = element(field);
+        let size = if matches!(told, Told::ByCount { .. }) { REFERENCE } else { element.size() };
+        let at = end.next_multiple_of(size.min(WORD));
+        steps.push(Step { number: field.number, at, element, told });
+        end = at + size;
+    }
+    // Even a message without fields has an address of its own.
+    end.max(1).next_multiple_of(WORD)
+}
+
+fn element(field: &Field) -> Element {
+    match field.kind {
+        Kind::Number(number) => Element::Number(number),
+        // Enumerations are open: numbers without a name pass.
+        Kind::Enum(_) => Element::Number(Number::Int32),
+        Kind::Text => Element::Text,
+        Kind::Bytes => Element::Bytes,
+        Kind::Message(place) => Element::Message(MessageId(place as u32)),
+    }
+}

@@ -1,0 +1,65 @@
+//! What is done for a field.
+
+use super::MessageId;
+use crate::schema::Number;
+
+/// What is done for a field.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Step {
+    pub(crate) number: u32,
+    /// The place of the field in the structure.
+    pub(crate) at: u32,
+    pub(crate) element: Element,
+    pub(crate) told: Told,
+}
+
+/// The type of a field's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Element {
+    Number(Number),
+    Text,
+    Bytes,
+    Message(MessageId),
+}
+
+/// How the structure tells whether the field is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// A value of zero is absent.
+    ByValue,
+    /// By this bit of the structure.
+    ByBit(u32),
+    /// By the number of the present field, which lies at this place.
+    ByChoice(u32),
+    /// By the number of elements.
+    ByCount {
+        /// True if numbers are encoded in a row.
+        is_packed: bool,
+    },
+}
+
+/// Size of a reference to text, bytes, or repeated values.
+pub(crate) const REFERENCE: u32 = 16;
+
+impl Number {
+    /// Returns the number of bytes in memory.
+    #[inline]
+    pub(crate) fn size(self) -> u32 {
+        match self {
+            Self::Bool => 1,
+            Self::Int32 | Self::Uint32 | Self::Sint32 | Self::Fixed32 | Self::Sfixed32 | Self::Float => 4,
+            Self::Int64 | Self::Uint64 | Self::Sint64 | Self::Fixed64 | Self::Sfixed64 | Self::Double => 8,
+        }
+    }
+}
+
+impl Element {
+    /// Returns the number of bytes of a single value in its message's structure.
+    pub(crate) fn size(self) -> u32 {
+        match self {
+            Self::Number(number) => number.size(),
+            Self::Text | Self::Bytes => REFERENCE,
+            Self::Message(_) => 8,
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Memory of this process.
+
+use crate::{Memory, NoRoom, Outside, Room};
+
+/// The address of the first byte: not zero, which stands for no message.
+const FIRST: u64 = 1 << 12;
+
+/// Memory of this process alone, of which messages take parts one after another until all are dropped at once.
+///
+/// # Example
+/// ```
+/// use bertha_schemas::{Memory, PrivateMemory, Room};
+///
+/// let mut memory = PrivateMemory::of(1 << 20);
+/// let at = memory.reserve(2)?;
+/// memory.bytes(at, 2).copy_from_slice(b"ab");
+/// let mut read = [0; 2];
+/// memory.read(at, &mut read)?;
+/// assert_eq!(&read, b"ab");
+/// memory.clear();
+/// assert!(memory.read(at, &mut read).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct PrivateMemory {
+    bytes: Vec<u8>,
+    capacity: usize,
+}
+
+impl PrivateMemory {
+    /// Creates memory that may grow to so many bytes.
+    pub fn of(capacity: usize) -> Self {
+        Self { bytes: Vec::new(), capacity }
+    }
+
+    /// Returns the number of reserved bytes.
+    pub fn used(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Drops everything that was reserved. The memory stays allocated for later messages.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+    }
+
+    fn place(at: u64, len: usize) -> Option<(usize, usize)> {
+        let place = usize::try_from(at.checked_sub(FIRST)?).ok()?;
+        Some((place, place.checked_add(len)?))
+    }
+}
+
+impl Memory for PrivateMemory {
+    #[inline]
+    fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Outside> {
+        let (place, end) = Self::place(at, into.len()).ok_or(Outside { at })?;
+        into.copy_from_slice(self.bytes.get(place..end).ok_or(Outside { at })?);
+        Ok(())
+    }
+}
+
+impl Room for PrivateMemory {
+    #[inline]
+    fn reserve(&mut self, bytes: usize) -> Result<u64, NoRoom> {
+        let at = self.bytes.len();
+        let end = bytes.checked_next_multiple_of(8).and_then(|bytes| bytes.checked_add(at)).ok_or(NoRoom)?;
+        if end > self.capacity {
+            return Err(NoRoom);
+        }
+        self.bytes.resize(end, 0);
+        Ok(FIRST + at as u64)
+    }
+
+    /// # Panics
+    /// Panics if the bytes were not reserved.
+    #[inline]
+    fn bytes(&mut self, at: u64, len: usize) -> &mut [u8] {
+        let place = at.wrapping_sub(FIRST) as usize;
+        &mut self.bytes[place..][..len]
+    }
+}

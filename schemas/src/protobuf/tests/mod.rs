@@ -1,0 +1,3 @@
+mod agreement;
+mod hostile;
+mod values;

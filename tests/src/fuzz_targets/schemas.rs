@@ -1,0 +1,78 @@
+//! Schemas of strangers, and messages of theirs.
+
+use bertha_schemas::{Encoded, Limits, Plan, PrivateMemory, Schema};
+use prost::Message as _;
+use prost_types::field_descriptor_proto::{Label, Type};
+use prost_types::{
+    DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet, MethodDescriptorProto,
+    ServiceDescriptorProto,
+};
+
+/// Number of bytes that a message may take.
+const ROOM: usize = 1 << 20;
+
+/// Reads a schema from the bytes behind a length in two bytes, and decodes the bytes behind it as a message that a method takes; then the
+/// message is encoded again, and both encodings stand for the same.
+pub fn submission(bytes: &[u8]) {
+    let Some((len, behind)) = bytes.split_first_chunk::<2>() else { return };
+    let (set, message) = behind.split_at(usize::from(u16::from_be_bytes(*len)).min(behind.len()));
+    let Ok(schema) = Schema::read(set) else { return };
+    assert_eq!(schema.difference(schema.lines()), None);
+    let plan = Plan::new(&schema);
+    for method in schema.methods() {
+        let request = plan.message(&method.request).expect("a method reaches what it takes");
+        let limits = Limits::default().encoded(ROOM).memory(ROOM);
+        let mut memory = PrivateMemory::of(ROOM);
+        let Ok(at) = plan.decode(request, message, &mut memory, limits) else { continue };
+        assert!(memory.used() <= ROOM);
+        let (mut once, mut twice) = (Encoded::new(), Encoded::new());
+        // Structures of a decoded message can be larger than what the limit lets an encoder read.
+        if plan.encode(request, &memory, at, limits, &mut once).is_err() {
+            continue;
+        }
+        memory.clear();
+        let at = plan.decode(request, once.as_bytes(), &mut memory, limits).expect("an encoder's message");
+        plan.encode(request, &memory, at, limits, &mut twice).expect("a message as before");
+        assert_eq!(once.as_bytes(), twice.as_bytes());
+    }
+}
+
+/// Returns a schema of a message with fields of all kinds, and such a message.
+pub fn good_submission() -> Vec<u8> {
+    let kinds = [Type::String, Type::Bytes, Type::Message, Type::Sint64, Type::Double, Type::Bool, Type::Fixed32];
+    let field = |number: i32, kind: Type, label: Label| FieldDescriptorProto {
+        name: Some(format!("f{number}")),
+        number: Some(number),
+        label: Some(label as i32),
+        r#type: Some(kind as i32),
+        type_name: (kind == Type::Message).then(|| ".a.M".into()),
+        ..Default::default()
+    };
+    let single = (1..).zip(kinds).map(|(number, kind)| field(number, kind, Label::Optional));
+    let repeated = (11..).zip(kinds).map(|(number, kind)| field(number, kind, Label::Repeated));
+    let message =
+        DescriptorProto { name: Some("M".into()), field: single.chain(repeated).collect(), ..Default::default() };
+    let method = MethodDescriptorProto {
+        name: Some("Do".into()),
+        input_type: Some(".a.M".into()),
+        output_type: Some(".a.M".into()),
+        ..Default::default()
+    };
+    let file = FileDescriptorProto {
+        package: Some("a".into()),
+        syntax: Some("proto3".into()),
+        message_type: vec![message],
+        service: vec![ServiceDescriptorProto {
+            name: Some("S".into()),
+            method: vec![method],
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let set = FileDescriptorSet { file: vec![file] }.encode_to_vec();
+    let message = b"\x0a\x01x\x12\x02yz\x1a\x02\x20\x05\x2a\x01x\x5a\x00\x5a\x01a\x6a\x02\x30\x01\x72\x03\x01\x02\x03";
+    let mut submission = (set.len() as u16).to_be_bytes().to_vec();
+    submission.extend(set);
+    submission.extend(message);
+    submission
+}
