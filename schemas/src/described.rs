@@ -4,8 +4,9 @@ use crate::Schema;
 use prost::Message as _;
 use prost_types::field_descriptor_proto::{Label, Type};
 use prost_types::{
-    DescriptorProto, EnumDescriptorProto, EnumValueDescriptorProto, FieldDescriptorProto, FileDescriptorProto,
-    FileDescriptorSet, MethodDescriptorProto, OneofDescriptorProto, ServiceDescriptorProto,
+    DescriptorProto, EnumDescriptorProto, EnumValueDescriptorProto, FieldDescriptorProto,
+    FileDescriptorProto, FileDescriptorSet, MethodDescriptorProto, OneofDescriptorProto,
+    ServiceDescriptorProto,
 };
 
 /// A file of the package `test` with an enumeration `Colour`, and with a service whose method takes and returns the first message.
@@ -73,12 +74,14 @@ pub(crate) fn repeated(field: FieldDescriptorProto) -> FieldDescriptorProto {
 }
 
 /// Adds a choice with these fields.
-pub(crate) fn with_choice(mut message: DescriptorProto, fields: Vec<FieldDescriptorProto>) -> DescriptorProto {
+pub(crate) fn with_choice(
+    mut message: DescriptorProto,
+    fields: Vec<FieldDescriptorProto>,
+) -> DescriptorProto {
     let choice = message.oneof_decl.len() as i32;
     let name = Some(format!("choice_{choice}"));
     message.oneof_decl.push(OneofDescriptorProto { name, ..Default::default() });
-    let fields =
-        fields.into_iter().map(|field| FieldDescriptorProto { oneof_index: Some(choice), ..field });
+    let fields = fields.into_iter().map(|field| FieldDescriptorProto { oneof_index: Some(choice), ..field });
     message.field.extend(fields);
     message
 }

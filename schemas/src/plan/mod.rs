@@ -4,8 +4,8 @@ mod build;
 mod step;
 
 use crate::schema::{Digest, Schema};
-pub(crate) use step::{Element, REFERENCE, Step, Told};
 use std::collections::HashMap;
+pub(crate) use step::{Element, REFERENCE, Step, Told};
 
 /// How the messages of a schema lie in memory, and are encoded and decoded.
 ///

@@ -179,7 +179,9 @@ impl<R: Room> Decoder<'_, R> {
             (reference, at) = self.extend(place, size, 1 + behind.run(step.number))?;
         }
         match (step.element, value) {
-            (Element::Message(message), Value::Bytes(encoded)) => self.message(message, at, encoded, depth)?,
+            (Element::Message(message), Value::Bytes(encoded)) => {
+                self.message(message, at, encoded, depth)?
+            }
             _ => self.value(step, at, value)?,
         }
         reference.len += 1;

@@ -151,9 +151,7 @@ impl<M: Memory> Encoder<'_, M> {
             Element::Number(number) if is_packed => {
                 self.enclosed(step, |encoder| encoder.numbers(number, row, |_| Ok(())))
             }
-            Element::Number(number) => {
-                self.numbers(number, row, |out| out.key(step.number, number.wire()))
-            }
+            Element::Number(number) => self.numbers(number, row, |out| out.key(step.number, number.wire())),
             Element::Text | Element::Bytes => self.each(row, REFERENCE as usize, |encoder, at| {
                 let mut reference = [0; REFERENCE as usize];
                 encoder.spend(reference.len())?;

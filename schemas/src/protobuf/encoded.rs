@@ -56,7 +56,8 @@ impl Encoded {
     #[cold]
     fn grow(&mut self, len: usize) -> Result<(), Fault> {
         let used = self.len();
-        let needed = used.checked_add(len).filter(|needed| *needed <= self.limit).ok_or(Fault::Long(self.limit))?;
+        let needed =
+            used.checked_add(len).filter(|needed| *needed <= self.limit).ok_or(Fault::Long(self.limit))?;
         let size = needed.max(2 * self.bytes.len()).max(SMALLEST).min(self.limit).max(self.bytes.len());
         let mut bytes = vec![0; size];
         bytes[size - used..].copy_from_slice(self.as_bytes());

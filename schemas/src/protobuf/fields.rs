@@ -109,8 +109,10 @@ impl<'a> Fields<'a> {
 
     #[inline]
     fn take(&mut self, len: u64) -> Result<&'a [u8], Fault> {
-        let (bytes, rest) =
-            usize::try_from(len).ok().and_then(|len| self.rest.split_at_checked(len)).ok_or(Fault::Unfinished)?;
+        let (bytes, rest) = usize::try_from(len)
+            .ok()
+            .and_then(|len| self.rest.split_at_checked(len))
+            .ok_or(Fault::Unfinished)?;
         self.rest = rest;
         Ok(bytes)
     }

@@ -1,9 +1,7 @@
 //! The types of a descriptor set by their full names.
 
 use super::{Schema, Unsuitable};
-use prost_types::{
-    DescriptorProto, EnumDescriptorProto, EnumValueDescriptorProto, FileDescriptorProto,
-};
+use prost_types::{DescriptorProto, EnumDescriptorProto, EnumValueDescriptorProto, FileDescriptorProto};
 use std::collections::HashMap;
 
 /// The types that the files of a set define.
@@ -79,7 +77,11 @@ impl<'a> Types<'a> {
     }
 
     /// Returns the message that a field or method names.
-    pub(super) fn message(&self, reference: &str, by: &str) -> Result<(&str, &'a DescriptorProto), Unsuitable> {
+    pub(super) fn message(
+        &self,
+        reference: &str,
+        by: &str,
+    ) -> Result<(&str, &'a DescriptorProto), Unsuitable> {
         let name = resolved(reference, by)?;
         let found = self.messages.get_key_value(name).ok_or_else(|| missing(name, by))?;
         Ok((found.0.as_str(), found.1.of_proto3(name)?))
@@ -126,7 +128,11 @@ pub(super) fn full_name(scope: &str, name: &str) -> Result<String, Unsuitable> {
 pub(super) fn checked<'n>(name: &'n str, scope: &str) -> Result<&'n str, Unsuitable> {
     let is_identifier = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
         && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
-    if is_identifier { Ok(name) } else { Err(Unsuitable::Incomplete(format!("a part of `{}`", scope.escape_debug()))) }
+    if is_identifier {
+        Ok(name)
+    } else {
+        Err(Unsuitable::Incomplete(format!("a part of `{}`", scope.escape_debug())))
+    }
 }
 
 /// Returns a full name, which compilers write with a dot in front.

@@ -53,7 +53,8 @@ fn methods(files: &[FileDescriptorProto], types: &Types<'_>) -> Result<Vec<Metho
         }
     }
     methods.sort_unstable_by(|one, other| (&one.service, &one.name).cmp(&(&other.service, &other.name)));
-    let same = methods.windows(2).find(|pair| pair[0].service == pair[1].service && pair[0].name == pair[1].name);
+    let same =
+        methods.windows(2).find(|pair| pair[0].service == pair[1].service && pair[0].name == pair[1].name);
     match same {
         Some(pair) => Err(Unsuitable::Twice(format!("{}.{}", pair[0].service, pair[0].name))),
         None if methods.is_empty() => Err(Unsuitable::Empty),
@@ -102,7 +103,8 @@ impl Reader<'_> {
     /// Reads the message, and adds the enumerations of its fields.
     fn message(&self, enums: &mut BTreeMap<String, Enum>) -> Result<Message, Unsuitable> {
         let Self { name, descriptor, .. } = self;
-        let choices = descriptor.oneof_decl.iter().map(|choice| checked(choice.name(), name).map(str::to_owned));
+        let choices =
+            descriptor.oneof_decl.iter().map(|choice| checked(choice.name(), name).map(str::to_owned));
         let mut choices = choices.collect::<Result<Vec<_>, _>>()?;
         let fields = descriptor.field.iter().map(|field| self.field(field, choices.len(), enums));
         let mut fields = fields.collect::<Result<Vec<_>, _>>()?;
@@ -152,7 +154,8 @@ impl Reader<'_> {
         enums: &mut BTreeMap<String, Enum>,
     ) -> Result<Kind, Unsuitable> {
         let incomplete = || Unsuitable::Incomplete(format!("`{full}`"));
-        let described = field.r#type.and_then(|described| Type::try_from(described).ok()).ok_or_else(incomplete)?;
+        let described =
+            field.r#type.and_then(|described| Type::try_from(described).ok()).ok_or_else(incomplete)?;
         Ok(match described {
             Type::String => Kind::Text,
             Type::Bytes => Kind::Bytes,

@@ -107,8 +107,7 @@ fn a_field_that_no_compiler_writes_is_refused_by_name() {
         assert_eq!(refused, Unsuitable::Number { field: "test.A.a".into(), number });
     }
     assert_eq!(of(field(1, "a", Type::Group)), Unsuitable::NotProto3("test.A.a".into()));
-    let required =
-        FieldDescriptorProto { label: Some(Label::Required as i32), ..field(1, "a", Type::Bool) };
+    let required = FieldDescriptorProto { label: Some(Label::Required as i32), ..field(1, "a", Type::Bool) };
     assert_eq!(of(required), Unsuitable::NotProto3("test.A.a".into()));
     let missing = Unsuitable::Missing { name: "test.B".into(), by: "test.A.a".into() };
     assert_eq!(of(of_message(1, "a", "B")), missing);
@@ -133,7 +132,8 @@ fn what_is_there_twice_is_refused_by_name() {
 
 #[test]
 fn a_schema_beyond_its_bounds_is_refused() {
-    let fields = (1..=Schema::FIELDS as i32 + 1).map(|number| field(number, &format!("f{number}"), Type::Bool));
+    let fields =
+        (1..=Schema::FIELDS as i32 + 1).map(|number| field(number, &format!("f{number}"), Type::Bool));
     let mut fields: Vec<_> = fields.collect();
     assert_eq!(refusal(vec![message("A", fields.clone())]), Unsuitable::Many);
     fields.pop();

@@ -61,7 +61,9 @@ fn kind_of(kind: &Kind, messages: &[Message]) -> String {
         Kind::Enum(name) => name.clone(),
         Kind::Text => "string".into(),
         Kind::Bytes => "bytes".into(),
-        Kind::Message(message) => messages.get(*message).map_or_else(String::new, |message| message.name.clone()),
+        Kind::Message(message) => {
+            messages.get(*message).map_or_else(String::new, |message| message.name.clone())
+        }
     }
 }
 

@@ -39,7 +39,8 @@ pub fn submission(bytes: &[u8]) {
 
 /// Returns a schema of a message with fields of all kinds, and such a message.
 pub fn good_submission() -> Vec<u8> {
-    let kinds = [Type::String, Type::Bytes, Type::Message, Type::Sint64, Type::Double, Type::Bool, Type::Fixed32];
+    let kinds =
+        [Type::String, Type::Bytes, Type::Message, Type::Sint64, Type::Double, Type::Bool, Type::Fixed32];
     let field = |number: i32, kind: Type, label: Label| FieldDescriptorProto {
         name: Some(format!("f{number}")),
         number: Some(number),
@@ -50,8 +51,11 @@ pub fn good_submission() -> Vec<u8> {
     };
     let single = (1..).zip(kinds).map(|(number, kind)| field(number, kind, Label::Optional));
     let repeated = (11..).zip(kinds).map(|(number, kind)| field(number, kind, Label::Repeated));
-    let message =
-        DescriptorProto { name: Some("M".into()), field: single.chain(repeated).collect(), ..Default::default() };
+    let message = DescriptorProto {
+        name: Some("M".into()),
+        field: single.chain(repeated).collect(),
+        ..Default::default()
+    };
     let method = MethodDescriptorProto {
         name: Some("Do".into()),
         input_type: Some(".a.M".into()),
@@ -70,7 +74,8 @@ pub fn good_submission() -> Vec<u8> {
         ..Default::default()
     };
     let set = FileDescriptorSet { file: vec![file] }.encode_to_vec();
-    let message = b"\x0a\x01x\x12\x02yz\x1a\x02\x20\x05\x2a\x01x\x5a\x00\x5a\x01a\x6a\x02\x30\x01\x72\x03\x01\x02\x03";
+    let message =
+        b"\x0a\x01x\x12\x02yz\x1a\x02\x20\x05\x2a\x01x\x5a\x00\x5a\x01a\x6a\x02\x30\x01\x72\x03\x01\x02\x03";
     let mut submission = (set.len() as u16).to_be_bytes().to_vec();
     submission.extend(set);
     submission.extend(message);

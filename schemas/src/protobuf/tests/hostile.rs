@@ -1,8 +1,8 @@
 //! What strangers write, in memory and in messages.
 
 use super::super::reference::Reference;
-use crate::described::{field, message, of_message, repeated, schema};
 use super::values::put;
+use crate::described::{field, message, of_message, repeated, schema};
 use crate::{Encoded, Fault, Limits, Memory, MessageId, Outside, Plan, PrivateMemory, Room};
 use proptest::prelude::*;
 use prost_types::field_descriptor_proto::Type;
@@ -138,7 +138,10 @@ fn a_small_message_of_much_memory_ends_at_the_limit() {
     let limits = Limits::default().memory(1 << 16);
     assert_eq!(plan.decode(id, &parts, &mut heap, limits), Err(Fault::Large(1 << 16)));
     assert!(heap.used() <= 1 << 16);
-    assert_eq!(plan.decode(id, &parts, &mut PrivateMemory::of(1 << 10), Limits::default()), Err(Fault::NoRoom));
+    assert_eq!(
+        plan.decode(id, &parts, &mut PrivateMemory::of(1 << 10), Limits::default()),
+        Err(Fault::NoRoom)
+    );
     assert_eq!(plan.decode(id, &parts, &mut heap, limits.encoded(9)), Err(Fault::Long(9)));
     let deep = (0..101).fold(Vec::new(), |inner: Vec<u8>, _| {
         let mut outer = vec![0x0a];
