@@ -2,7 +2,7 @@
 
 use super::fields::{Fields, Packed, Value};
 use super::reference::{Reference, word};
-use super::{Fault, Wire};
+use super::Fault;
 use crate::plan::{Element, REFERENCE, Step, Told};
 use crate::schema::Number;
 use crate::{Limits, MessageId, Plan, Room};
