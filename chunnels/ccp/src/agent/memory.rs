@@ -288,7 +288,7 @@ mod tests {
         let (number, arrived) = arrival(&shared).await;
         assert!(number == Some('1') && matches!(arrived, Arrived::End), "{number:?} {arrived:?}");
         first.recv().await.unwrap_err();
-        for (number, datapath) in [('2', second), ('3', third)] {
+        for (number, datapath) in [('2', &second), ('3', &third)] {
             datapath.send(Buf::copy_of(&[0], 0).unwrap()).await.unwrap();
             let (from, arrived) = arrival(&shared).await;
             assert!(from == Some(number) && matches!(arrived, Arrived::Message(_)), "{from:?} {arrived:?}");
