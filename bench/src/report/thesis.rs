@@ -95,7 +95,13 @@ const ITEMS: &[Item] = &[
         "rows",
         "over the kernel's TCP, 0.66 of the kernel's own Reno with a report for each acknowledgement (0.67 there), and 1.02 with one each ms; with one each 10 ms (0.95 there) 0.64 in a run whose noise was 0.60 to 1.15; the program in the kernel tells each acknowledgement to this process in any case, and the interval is that of its reports to the agent; `--only 4.1` has the same over UDP",
     ),
-    item("Table 4.2", "signals and operators", "", "", "text: 14 of 15 signals; `bytes_pending` is zero for a connection, and tells of a bundle"),
+    item(
+        "Table 4.2",
+        "signals and operators",
+        "",
+        "",
+        "text: 14 of 15 signals; `bytes_pending` is zero for a connection, and tells of a bundle",
+    ),
     item("Figure 4.2", "BBR by CCP", "congestion --only 4.2", "congestion-bbr.svg", "yes"),
     item("Figure 4.3", "ways of slow start", "congestion --only 4.3", "congestion-slow-start.svg", "yes"),
     item(
@@ -112,7 +118,13 @@ const ITEMS: &[Item] = &[
         "congestion-fidelity.svg",
         "yes",
     ),
-    item("Figure 4.5", "throughput in periods of 20 ms", "congestion --only 4.5", "rows", "yes: throughput within 1 %, queues within 7 %"),
+    item(
+        "Figure 4.5",
+        "throughput in periods of 20 ms",
+        "congestion --only 4.5",
+        "rows",
+        "yes: throughput within 1 %, queues within 7 %",
+    ),
     item(
         "Figure 4.6",
         "flow completion times",

@@ -1,8 +1,8 @@
 //! From protobuf to memory.
 
+use super::Fault;
 use super::fields::{Fields, Packed, Value};
 use super::reference::{Reference, word};
-use super::Fault;
 use crate::plan::{Element, REFERENCE, Step, Told};
 use crate::schema::Number;
 use crate::{Limits, MessageId, Plan, Room};
