@@ -101,7 +101,10 @@ fn linear(values: impl Iterator<Item = f64>) -> f64 {
 /// Formats a number with at most three decimals, without trailing zeros.
 fn number(value: f64) -> String {
     let text = format!("{value:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    match text.trim_end_matches('0').trim_end_matches('.') {
+        "-0" => "0".to_owned(),
+        short => short.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -110,7 +113,7 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        assert_eq!([0.0, 20.0, 2.5, 0.125].map(number), ["0", "20", "2.5", "0.125"]);
+        assert_eq!([0.0, 20.0, 2.5, 0.125, -1e-9].map(number), ["0", "20", "2.5", "0.125", "0"]);
     }
 
     #[test]

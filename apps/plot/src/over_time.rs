@@ -24,6 +24,15 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
 }
 
+/// Height of the names and margins of a panel in pixels.
+const AROUND: u32 = 60;
+
+/// Height that a label of the vertical axis takes with the space around it, in pixels.
+const LABEL: u32 = 20;
+
+/// Largest number of labels of the vertical axis.
+const LABELS: u32 = 11;
+
 /// Draws the panels over a common axis of time.
 ///
 /// # Errors
@@ -56,6 +65,7 @@ pub fn over(axis: &str, title: &str, panels: &[Panel<'_>]) -> Result<String, Plo
             let values = || points().map(|point| point.1).chain(panel.mark);
             let has_negative = values().any(|value| value < 0.0);
             let lowest = if has_negative { -linear(values().map(|value| -value)) } else { 0.0 };
+            let labels = (area.dim_in_pixel().1.saturating_sub(AROUND) / LABEL).clamp(2, LABELS);
             let mut chart = ChartBuilder::on(area)
                 .margin(10)
                 .x_label_area_size(40)
@@ -69,6 +79,7 @@ pub fn over(axis: &str, title: &str, panels: &[Panel<'_>]) -> Result<String, Plo
                 .x_desc(axis)
                 .y_desc(panel.name)
                 .label_style(font(13))
+                .y_labels(labels as usize)
                 .x_label_formatter(&|time| number(*time))
                 .y_label_formatter(&|value| number(*value))
                 .draw()?;
@@ -102,6 +113,8 @@ mod tests {
         assert!(drawn.contains("above") && drawn.contains("below") && !drawn.contains("NaN"));
         assert_eq!(overlapping(&drawn), Vec::<String>::new());
         assert!(drawn.contains("Time (s)") && !drawn.contains("Load"));
+        let low = ["a", "b", "c", "d"].map(|name| panel(name, Some(10_000.0)));
+        assert_eq!(overlapping(&over_time("t", &low).unwrap()), Vec::<String>::new());
         let by_load = over_load("t", &[panel("above", None)]).unwrap();
         assert!(by_load.contains("Load (thousand") && !by_load.contains("Time"), "{by_load}");
     }
