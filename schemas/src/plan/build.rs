@@ -31,16 +31,16 @@ fn lay_out(message: &Message, steps: &mut Vec<Step>) -> u32 {
     let mut bit = 0;
     for field in &message.fields {
         let told = match field.presence {
-            Presence::Implicit => Told::ByValue,
+            Presence::Implicit => Told::Value,
             Presence::Optional => {
                 bit += 1;
-                Told::ByBit(bit - 1)
+                Told::Bit(bit - 1)
             }
-            Presence::Choice(choice) => Told::ByChoice(choices + choice as u32 * CHOICE),
-            Presence::Repeated { is_packed } => Told::ByCount { is_packed },
+            Presence::Choice(choice) => Told::Choice(choices + choice as u32 * CHOICE),
+            Presence::Repeated { is_packed } => Told::Count { is_packed },
         };
         let element = element(field);
-        let size = if matches!(told, Told::ByCount { .. }) { REFERENCE } else { element.size() };
+        let size = if matches!(told, Told::Count { .. }) { REFERENCE } else { element.size() };
         let at = end.next_multiple_of(size.min(WORD));
         steps.push(Step { number: field.number, at, element, told });
         end = at + size;

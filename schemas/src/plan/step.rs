@@ -22,17 +22,17 @@ pub(crate) enum Element {
     Message(MessageId),
 }
 
-/// How the structure tells whether the field is there.
+/// What tells that the field is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// A value of zero is absent.
-    ByValue,
-    /// By this bit of the structure.
-    ByBit(u32),
-    /// By the number of the present field, which lies at this place.
-    ByChoice(u32),
-    /// By the number of elements.
-    ByCount {
+    /// The value, which is absent if it is zero.
+    Value,
+    /// This bit of the structure.
+    Bit(u32),
+    /// The number of the present field, which lies at this place.
+    Choice(u32),
+    /// The number of elements.
+    Count {
         /// True if numbers are encoded in a row.
         is_packed: bool,
     },

@@ -71,12 +71,12 @@ impl<R: Room> Decoder<'_, R> {
                 },
             };
             let step = &steps[place];
-            likely = if matches!(step.told, Told::ByCount { .. }) { place } else { place + 1 };
+            likely = if matches!(step.told, Told::Count { .. }) { place } else { place + 1 };
             match (step.told, step.element, value) {
-                (Told::ByCount { .. }, Element::Number(number), Value::Bytes(row)) => {
+                (Told::Count { .. }, Element::Number(number), Value::Bytes(row)) => {
                     self.packed(step, number, at, row)?;
                 }
-                (Told::ByCount { .. }, _, _) => self.repeated(step, at, value, &fields, depth)?,
+                (Told::Count { .. }, _, _) => self.repeated(step, at, value, &fields, depth)?,
                 _ => self.single(step, at, value, depth)?,
             }
         }
@@ -99,17 +99,17 @@ impl<R: Room> Decoder<'_, R> {
     #[inline]
     fn tell(&mut self, step: &Step, structure: u64) -> bool {
         match step.told {
-            Told::ByBit(bit) => {
+            Told::Bit(bit) => {
                 self.room.bytes(structure + u64::from(bit / 8), 1)[0] |= 1 << (bit % 8);
                 false
             }
-            Told::ByChoice(choice) => {
+            Told::Choice(choice) => {
                 let at = structure + u64::from(choice);
                 let before = word(self.room.bytes(at, 4));
                 self.write(at, &step.number.to_le_bytes());
                 before != u64::from(step.number)
             }
-            Told::ByValue | Told::ByCount { .. } => false,
+            Told::Value | Told::Count { .. } => false,
         }
     }
 

@@ -74,19 +74,19 @@ impl<M: Memory> Encoder<'_, M> {
 
     fn field(&mut self, step: &Step, base: usize, depth: u32) -> Result<(), Fault> {
         let is_told = match step.told {
-            Told::ByCount { is_packed } => {
+            Told::Count { is_packed } => {
                 let reference = Reference::read(self.stored(base, step.at, REFERENCE));
                 return self.repeated(step, reference, is_packed, depth);
             }
-            Told::ByValue => false,
-            Told::ByBit(bit) => {
+            Told::Value => false,
+            Told::Bit(bit) => {
                 let bits = self.stored(base, bit / 8, 1);
                 if word(bits) >> (bit % 8) & 1 == 0 {
                     return Ok(());
                 }
                 true
             }
-            Told::ByChoice(choice) => {
+            Told::Choice(choice) => {
                 if word(self.stored(base, choice, 4)) != u64::from(step.number) {
                     return Ok(());
                 }

@@ -208,6 +208,7 @@ proptest! {
         let expected = known(&DynamicMessage::decode(judged.clone(), sent.as_slice()).unwrap());
         let found = DynamicMessage::decode(judged, again.as_bytes()).unwrap();
         prop_assert_eq!(found.unknown_fields().count(), 0);
-        prop_assert_eq!(found, expected);
+        // Messages of types that hold themselves are too deep to be printed.
+        prop_assert!(found == expected, "the message of {sent:?} has become another");
     }
 }
