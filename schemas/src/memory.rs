@@ -21,6 +21,16 @@ pub trait Room {
 
     /// Returns the bytes from this address on. The caller asks for bytes of a single reservation only.
     fn bytes(&mut self, at: u64, len: usize) -> &mut [u8];
+
+    /// Copies bytes into room of their own, and returns their address.
+    ///
+    /// # Errors
+    /// Fails if there is none.
+    fn put(&mut self, bytes: &[u8]) -> Result<u64, NoRoom> {
+        let at = self.reserve(bytes.len())?;
+        self.bytes(at, bytes.len()).copy_from_slice(bytes);
+        Ok(at)
+    }
 }
 
 /// An address outside of the memory.

@@ -43,6 +43,12 @@ impl PrivateMemory {
         self.bytes.clear();
     }
 
+    /// Returns the length of the memory with so many bytes more, which begin at a multiple of eight.
+    fn with(&self, bytes: usize) -> Result<usize, NoRoom> {
+        let end = bytes.checked_next_multiple_of(8).and_then(|bytes| bytes.checked_add(self.bytes.len()));
+        end.filter(|end| *end <= self.capacity).ok_or(NoRoom)
+    }
+
     fn place(at: u64, len: usize) -> Option<(usize, usize)> {
         let place = usize::try_from(at.checked_sub(FIRST)?).ok()?;
         Some((place, place.checked_add(len)?))
@@ -61,11 +67,7 @@ impl Memory for PrivateMemory {
 impl Room for PrivateMemory {
     #[inline]
     fn reserve(&mut self, bytes: usize) -> Result<u64, NoRoom> {
-        let at = self.bytes.len();
-        let end = bytes.checked_next_multiple_of(8).and_then(|bytes| bytes.checked_add(at)).ok_or(NoRoom)?;
-        if end > self.capacity {
-            return Err(NoRoom);
-        }
+        let (at, end) = (self.bytes.len(), self.with(bytes)?);
         self.bytes.resize(end, 0);
         Ok(FIRST + at as u64)
     }
@@ -76,5 +78,13 @@ impl Room for PrivateMemory {
     fn bytes(&mut self, at: u64, len: usize) -> &mut [u8] {
         let place = at.wrapping_sub(FIRST) as usize;
         &mut self.bytes[place..][..len]
+    }
+
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) -> Result<u64, NoRoom> {
+        let (at, end) = (self.bytes.len(), self.with(bytes.len())?);
+        self.bytes.extend_from_slice(bytes);
+        self.bytes.resize(end, 0);
+        Ok(FIRST + at as u64)
     }
 }

@@ -45,8 +45,14 @@ struct Decoder<'a, R> {
 
 impl<R: Room> Decoder<'_, R> {
     fn reserve(&mut self, bytes: usize) -> Result<u64, Fault> {
-        self.left = self.left.checked_sub(bytes).ok_or(Fault::Large(self.limits.memory))?;
+        self.spend(bytes)?;
         Ok(self.room.reserve(bytes)?)
+    }
+
+    #[inline]
+    fn spend(&mut self, bytes: usize) -> Result<(), Fault> {
+        self.left = self.left.checked_sub(bytes).ok_or(Fault::Large(self.limits.memory))?;
+        Ok(())
     }
 
     #[inline]
@@ -137,8 +143,8 @@ impl<R: Room> Decoder<'_, R> {
         if bytes.is_empty() {
             return Ok(Reference::default());
         }
-        let at = self.reserve(bytes.len())?;
-        self.write(at, bytes);
+        self.spend(bytes.len())?;
+        let at = self.room.put(bytes)?;
         // An encoded message has at most as many bytes.
         let len = bytes.len() as u32;
         Ok(Reference { at, len, capacity: len })

@@ -67,8 +67,16 @@ impl Encoded {
     }
 
     #[inline]
-    pub(super) fn varint(&mut self, mut value: u64) -> Result<(), Fault> {
-        let len = (value | 1).ilog2() as usize / 7 + 1;
+    pub(super) fn varint(&mut self, value: u64) -> Result<(), Fault> {
+        if value < 0x80 {
+            self.space(1)?[0] = value as u8;
+            return Ok(());
+        }
+        self.long_varint(value)
+    }
+
+    fn long_varint(&mut self, mut value: u64) -> Result<(), Fault> {
+        let len = value.ilog2() as usize / 7 + 1;
         let space = self.space(len)?;
         for byte in &mut *space {
             *byte = value as u8 | 0x80;

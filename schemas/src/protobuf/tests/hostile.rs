@@ -1,7 +1,6 @@
 //! What strangers write, in memory and in messages.
 
 use super::super::reference::Reference;
-use super::values::put;
 use crate::described::{field, message, of_message, repeated, schema};
 use crate::{Encoded, Fault, Limits, Memory, MessageId, Outside, Plan, PrivateMemory, Room};
 use proptest::prelude::*;
@@ -97,7 +96,7 @@ fn memory_that_is_everywhere_the_same_ends_at_a_limit() {
 fn text_that_is_none_is_a_fault_both_ways() {
     let mut heap = PrivateMemory::of(1 << 10);
     let (plan, id) = plan();
-    let text = put(&mut heap, &[0xff]);
+    let text = heap.put(&[0xff]).unwrap();
     let at = heap.reserve(plan.size(id)).unwrap();
     let place = at + plan.field(id, 2).unwrap() as u64;
     let reference = Reference { at: text, len: 1, capacity: 1 };
@@ -168,7 +167,7 @@ proptest! {
     fn any_memory_is_encoded_or_refused(words in proptest::collection::vec(0..4096_u64, 0..512), start in 0..64_u64) {
         let mut heap = PrivateMemory::of(1 << 20);
         let bytes: Vec<_> = words.iter().flat_map(|word| (4096 + word).to_le_bytes()).collect();
-        let at = put(&mut heap, &bytes);
+        let at = heap.put(&bytes).unwrap();
         let limits = Limits::default().encoded(1 << 12).memory(1 << 16);
         if let Ok(len) = encode(&heap, at + 8 * start, limits) {
             prop_assert!(len <= 1 << 12);

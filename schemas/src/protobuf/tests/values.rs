@@ -19,13 +19,6 @@ fn decoded(plan: &Plan, id: MessageId, encoded: &[u8]) -> Result<(PrivateMemory,
     Ok((heap, at))
 }
 
-/// Writes bytes into room of their own, and returns their address.
-pub(super) fn put(memory: &mut PrivateMemory, bytes: &[u8]) -> u64 {
-    let at = memory.reserve(bytes.len()).unwrap();
-    memory.bytes(at, bytes.len()).copy_from_slice(bytes);
-    at
-}
-
 fn encoded(plan: &Plan, id: MessageId, heap: &PrivateMemory, at: u64) -> Result<Vec<u8>, Fault> {
     let mut encoded = Encoded::new();
     plan.encode(id, heap, at, Limits::default(), &mut encoded)?;
@@ -56,7 +49,7 @@ fn numbers_are_encoded_as_the_guide_of_protobuf_says() {
     for (described, value, bytes) in cases {
         let (plan, id) = plan(vec![message("A", vec![field(1, "a", described)])]);
         let mut heap = PrivateMemory::of(64);
-        let at = put(&mut heap, &value.to_le_bytes());
+        let at = heap.put(&value.to_le_bytes()).unwrap();
         assert_eq!(encoded(&plan, id, &heap, at).unwrap(), bytes, "{described:?}");
         assert_eq!(again(&plan, id, bytes).unwrap(), bytes, "{described:?}");
     }
@@ -125,9 +118,9 @@ fn a_buffer_is_used_again() {
     let mut into = Encoded::new();
     for length in [5000, 10, 0, 70_000, 1] {
         let mut heap = PrivateMemory::of(1 << 20);
-        let at = put(&mut heap, &vec![7; length]);
+        let at = heap.put(&vec![7; length]).unwrap();
         let reference = Reference { at, len: length as u32, capacity: 0 };
-        let at = put(&mut heap, &reference.to_bytes());
+        let at = heap.put(&reference.to_bytes()).unwrap();
         plan.encode(id, &heap, at, Limits::default(), &mut into).unwrap();
         assert_eq!(again(&plan, id, into.as_bytes()).unwrap(), into.as_bytes());
         assert!(into.as_bytes().len() >= length);
