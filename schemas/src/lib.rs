@@ -8,6 +8,7 @@
 //!                   Plan ──▶ layout in memory
 //!                     │
 //!       Memory ──▶ encode ──▶ protobuf ──▶ decode ──▶ Room
+//!       Memory ───────────────── copy ──────────────▶ Room
 //! ```
 //!
 //! # Schemas
@@ -35,6 +36,13 @@
 //! Encoding and decoding follow the [encoding of protobuf](https://protobuf.dev/programming-guides/encoding/): fields that are unknown are
 //! skipped and dropped, repeated numbers arrive packed or one by one, and of a field that comes twice the last counts, or both are merged.
 
+//!
+//! # Native frames
+//!
+//! Two ends with equal schemas need no encoding: [`Plan::copy`] copies a message from memory to memory, and checks what the copy's reader
+//! relies on. A copy in [`PrivateMemory`] can be sent as it lies there, since the addresses in it count from its beginning. Its receiver
+//! reads it as a [`Frame`], which is memory of a stranger again.
+
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
@@ -42,13 +50,16 @@
 mod described;
 mod limits;
 mod memory;
+mod native;
 mod plan;
 mod private;
 mod protobuf;
+mod reference;
 mod schema;
 
 pub use limits::Limits;
 pub use memory::{Memory, NoRoom, Outside, Room};
+pub use native::Frame;
 pub use plan::{MessageId, Plan};
 pub use private::PrivateMemory;
 pub use protobuf::{Encoded, Fault};

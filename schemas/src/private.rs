@@ -1,9 +1,9 @@
 //! Memory of this process.
 
-use crate::{Memory, NoRoom, Outside, Room};
+use crate::{Frame, Memory, NoRoom, Outside, Room};
 
 /// The address of the first byte: not zero, which stands for no message.
-const FIRST: u64 = 1 << 12;
+pub(crate) const FIRST: u64 = 1 << 12;
 
 /// Memory of this process alone, of which messages take parts one after another until all are dropped at once.
 ///
@@ -38,6 +38,11 @@ impl PrivateMemory {
         self.bytes.len()
     }
 
+    /// Returns the reserved bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Drops everything that was reserved. The memory stays allocated for later messages.
     pub fn clear(&mut self) {
         self.bytes.clear();
@@ -48,19 +53,12 @@ impl PrivateMemory {
         let end = bytes.checked_next_multiple_of(8).and_then(|bytes| bytes.checked_add(self.bytes.len()));
         end.filter(|end| *end <= self.capacity).ok_or(NoRoom)
     }
-
-    fn place(at: u64, len: usize) -> Option<(usize, usize)> {
-        let place = usize::try_from(at.checked_sub(FIRST)?).ok()?;
-        Some((place, place.checked_add(len)?))
-    }
 }
 
 impl Memory for PrivateMemory {
     #[inline]
     fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Outside> {
-        let (place, end) = Self::place(at, into.len()).ok_or(Outside { at })?;
-        into.copy_from_slice(self.bytes.get(place..end).ok_or(Outside { at })?);
-        Ok(())
+        Frame::of(&self.bytes).read(at, into)
     }
 }
 

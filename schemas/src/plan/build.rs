@@ -1,6 +1,5 @@
 //! The way from a schema to its plan.
 
-use super::step::REFERENCE;
 use super::{Element, MessageId, Plan, Step, Structure, Told};
 use crate::schema::{Field, Kind, Message, Number, Presence, Schema};
 
@@ -16,18 +15,20 @@ pub(super) fn plan(schema: &Schema) -> Plan {
     let mut places = std::collections::HashMap::new();
     for (place, message) in (0..).zip(&schema.messages) {
         let first = steps.len() as u32;
-        let size = lay_out(message, &mut steps);
-        structures.push(Structure { size, steps: (first, steps.len() as u32) });
+        let (head, size) = lay_out(message, &mut steps);
+        structures.push(Structure { size, head, steps: (first, steps.len() as u32) });
         places.insert(message.name.clone(), MessageId(place));
     }
     Plan { digest: schema.digest(), structures, steps, places }
 }
 
-/// Adds the steps of a message, and returns the size of its structure. A schema's bounds keep it far below `u32::MAX`.
-fn lay_out(message: &Message, steps: &mut Vec<Step>) -> u32 {
+/// Adds the steps of a message, and returns the sizes of its structure's head and of its structure. A schema's bounds keep them far below
+/// `u32::MAX`.
+fn lay_out(message: &Message, steps: &mut Vec<Step>) -> (u32, u32) {
     let bits = message.fields.iter().filter(|field| field.presence == Presence::Optional).count() as u32;
     let choices = bits.div_ceil(u64::BITS) * WORD;
-    let mut end = choices + message.choices.len() as u32 * CHOICE;
+    let head = choices + message.choices.len() as u32 * CHOICE;
+    let mut end = head;
     let mut bit = 0;
     for field in &message.fields {
         let told = match field.presence {
@@ -40,13 +41,13 @@ fn lay_out(message: &Message, steps: &mut Vec<Step>) -> u32 {
             Presence::Repeated { is_packed } => Told::Count { is_packed },
         };
         let element = element(field);
-        let size = if matches!(told, Told::Count { .. }) { REFERENCE } else { element.size() };
-        let at = end.next_multiple_of(size.min(WORD));
-        steps.push(Step { number: field.number, at, element, told });
-        end = at + size;
+        let mut step = Step { number: field.number, at: end, element, told };
+        step.at = end.next_multiple_of(step.size().min(WORD));
+        end = step.at + step.size();
+        steps.push(step);
     }
     // Even a message without fields has an address of its own.
-    end.max(1).next_multiple_of(WORD)
+    (head, end.max(1).next_multiple_of(WORD))
 }
 
 fn element(field: &Field) -> Element {

@@ -41,6 +41,8 @@ pub struct MessageId(pub(crate) u32);
 struct Structure {
     /// Number of bytes, a multiple of eight.
     size: u32,
+    /// Number of bytes of what tells which fields are there, at the beginning.
+    head: u32,
     /// The steps of the message, by the numbers of their fields: from the first to before the second.
     steps: (u32, u32),
 }
@@ -74,6 +76,12 @@ impl Plan {
         let steps = self.steps(message);
         let step = &steps[steps.binary_search_by_key(&number, |step| step.number).ok()?];
         Some(step.at as usize)
+    }
+
+    /// Returns the number of bytes at the beginning of a message's structure that tell which fields are there.
+    #[inline]
+    pub(crate) fn head(&self, message: MessageId) -> u32 {
+        self.structure(message).head
     }
 
     #[inline]

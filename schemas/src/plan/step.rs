@@ -13,6 +13,16 @@ pub(crate) struct Step {
     pub(crate) told: Told,
 }
 
+impl Step {
+    /// Returns the number of bytes of the field in its message's structure.
+    pub(crate) fn size(&self) -> u32 {
+        match self.told {
+            Told::Count { .. } => REFERENCE,
+            _ => self.element.size(),
+        }
+    }
+}
+
 /// The type of a field's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Element {

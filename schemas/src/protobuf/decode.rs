@@ -2,8 +2,8 @@
 
 use super::Fault;
 use super::fields::{Fields, Packed, Value};
-use super::reference::{Reference, word};
 use crate::plan::{Element, REFERENCE, Step, Told};
+use crate::reference::{Reference, word};
 use crate::schema::Number;
 use crate::{Limits, MessageId, Plan, Room};
 

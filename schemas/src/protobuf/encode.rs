@@ -3,9 +3,9 @@
 //! The message is written from its end to its beginning: the length of a message in a message is known when it is written, and nothing of
 //! the memory is read twice.
 
-use super::reference::{Reference, word};
 use super::{Encoded, Fault, Wire};
 use crate::plan::{Element, REFERENCE, Step, Told};
+use crate::reference::{Reference, word};
 use crate::schema::Number;
 use crate::{Limits, Memory, MessageId, Plan};
 

@@ -6,7 +6,6 @@ mod encoded;
 mod fault;
 mod fields;
 mod number;
-mod reference;
 
 pub use encoded::Encoded;
 pub use fault::Fault;

@@ -1,6 +1,6 @@
 //! Schemas of strangers, and messages of theirs.
 
-use bertha_schemas::{Encoded, Limits, Plan, PrivateMemory, Schema};
+use bertha_schemas::{Encoded, Frame, Limits, MessageId, Plan, PrivateMemory, Schema};
 use prost::Message as _;
 use prost_types::field_descriptor_proto::{Label, Type};
 use prost_types::{
@@ -12,7 +12,7 @@ use prost_types::{
 const ROOM: usize = 1 << 20;
 
 /// Reads a schema from the bytes behind a length in two bytes, and decodes the bytes behind it as a message that a method takes; then the
-/// message is encoded again, and both encodings stand for the same.
+/// message is encoded again, and both encodings stand for the same. The bytes and the decoded message are copied as frames, too.
 pub fn submission(bytes: &[u8]) {
     let Some((len, behind)) = bytes.split_first_chunk::<2>() else { return };
     let (set, message) = behind.split_at(usize::from(u16::from_be_bytes(*len)).min(behind.len()));
@@ -22,6 +22,7 @@ pub fn submission(bytes: &[u8]) {
     for method in schema.methods() {
         let request = plan.message(&method.request).expect("a method reaches what it takes");
         let limits = Limits::default().encoded(ROOM).memory(ROOM);
+        copied(&plan, request, message, limits);
         let mut memory = PrivateMemory::of(ROOM);
         let Ok(at) = plan.decode(request, message, &mut memory, limits) else { continue };
         assert!(memory.used() <= ROOM);
@@ -30,11 +31,22 @@ pub fn submission(bytes: &[u8]) {
         if plan.encode(request, &memory, at, limits, &mut once).is_err() {
             continue;
         }
+        copied(&plan, request, memory.as_bytes(), limits);
         memory.clear();
         let at = plan.decode(request, once.as_bytes(), &mut memory, limits).expect("an encoder's message");
         plan.encode(request, &memory, at, limits, &mut twice).expect("a message as before");
         assert_eq!(once.as_bytes(), twice.as_bytes());
     }
+}
+
+/// Copies the bytes as a frame with a message, of which a copy is the same.
+fn copied(plan: &Plan, message: MessageId, bytes: &[u8], limits: Limits) {
+    let (mut once, mut twice) = (PrivateMemory::of(ROOM), PrivateMemory::of(ROOM));
+    if plan.copy(message, &Frame::of(bytes), Frame::MESSAGE, &mut once, limits).is_err() {
+        return;
+    }
+    let again = plan.copy(message, &Frame::of(once.as_bytes()), Frame::MESSAGE, &mut twice, limits);
+    assert_eq!((again, once.as_bytes()), (Ok(Frame::MESSAGE), twice.as_bytes()));
 }
 
 /// Returns a schema of a message with fields of all kinds, and such a message.

@@ -1,7 +1,7 @@
 //! Another interpreter of the same descriptors is the judge, over random schemas and messages.
 
 use crate::described::{field, file, message, of_message, repeated, with_choice, with_optional};
-use crate::{Encoded, Limits, Plan, PrivateMemory, Schema};
+use crate::{Encoded, Frame, Limits, Plan, PrivateMemory, Schema};
 use proptest::prelude::*;
 use prost::Message as _;
 use prost_reflect::{
@@ -178,7 +178,7 @@ fn pool(messages: Vec<DescriptorProto>) -> (DescriptorPool, Vec<u8>) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
-    /// A message, also one of a later schema whose fields are in part unknown here, is the same behind memory as before.
+    /// A message, also one of a later schema whose fields are in part unknown here, is the same behind memory and a frame as before.
     #[test]
     fn random_messages_of_random_schemas_stay_what_they_are(
         shape in proptest::collection::vec(any::<u8>(), 0..200),
@@ -201,6 +201,11 @@ proptest! {
         let id = plan.message("test.M0").unwrap();
         let mut heap = PrivateMemory::of(1 << 24);
         let at = plan.decode(id, &sent, &mut heap, Limits::default()).unwrap();
+        let mut frame = PrivateMemory::of(1 << 24);
+        plan.copy(id, &heap, at, &mut frame, Limits::default()).unwrap();
+        heap.clear();
+        let at = plan.copy(id, &Frame::of(frame.as_bytes()), Frame::MESSAGE, &mut heap, Limits::default()).unwrap();
+        prop_assert_eq!(heap.as_bytes(), frame.as_bytes());
         let mut again = Encoded::new();
         plan.encode(id, &heap, at, Limits::default(), &mut again).unwrap();
 

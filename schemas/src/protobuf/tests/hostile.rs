@@ -1,7 +1,7 @@
 //! What strangers write, in memory and in messages.
 
-use super::super::reference::Reference;
 use crate::described::{field, message, of_message, repeated, schema};
+use crate::reference::Reference;
 use crate::{Encoded, Fault, Limits, Memory, MessageId, Outside, Plan, PrivateMemory, Room};
 use proptest::prelude::*;
 use prost_types::field_descriptor_proto::Type;

@@ -1,7 +1,7 @@
 //! Messages whose bytes are known.
 
-use super::super::reference::Reference;
 use crate::described::{field, message, of_message, repeated, schema, with_choice, with_optional};
+use crate::reference::Reference;
 use crate::{Encoded, Fault, Limits, Memory, MessageId, Plan, PrivateMemory, Room};
 use prost_types::DescriptorProto;
 use prost_types::field_descriptor_proto::Type;

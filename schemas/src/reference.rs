@@ -2,25 +2,25 @@
 
 /// A reference to text, bytes or repeated values, as it lies in memory.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Reference {
+pub(crate) struct Reference {
     /// The address of the first element.
-    pub(super) at: u64,
+    pub(crate) at: u64,
     /// Number of elements.
-    pub(super) len: u32,
+    pub(crate) len: u32,
     /// Number of elements for which there is room.
-    pub(super) capacity: u32,
+    pub(crate) capacity: u32,
 }
 
 impl Reference {
     #[inline]
-    pub(super) fn read(bytes: &[u8]) -> Self {
+    pub(crate) fn read(bytes: &[u8]) -> Self {
         let (at, rest) = bytes.split_at(8);
         let (len, capacity) = rest.split_at(4);
         Self { at: word(at), len: word(len) as u32, capacity: word(capacity) as u32 }
     }
 
     #[inline]
-    pub(super) fn to_bytes(self) -> [u8; 16] {
+    pub(crate) fn to_bytes(self) -> [u8; 16] {
         let sizes = u64::from(self.capacity) << 32 | u64::from(self.len);
         (u128::from(sizes) << 64 | u128::from(self.at)).to_le_bytes()
     }
@@ -28,7 +28,7 @@ impl Reference {
 
 /// Returns a number of up to eight bytes, little-endian.
 #[inline]
-pub(super) fn word(bytes: &[u8]) -> u64 {
+pub(crate) fn word(bytes: &[u8]) -> u64 {
     match *bytes {
         [byte] => byte.into(),
         [a, b, c, d] => u32::from_le_bytes([a, b, c, d]).into(),

@@ -1,0 +1,9 @@
+//! Messages as they lie in memory, from memory to memory.
+
+mod copy;
+mod frame;
+
+pub use frame::Frame;
+
+#[cfg(test)]
+mod tests;
