@@ -48,6 +48,16 @@ impl PrivateMemory {
         self.bytes.clear();
     }
 
+    /// Returns reserved bytes.
+    ///
+    /// # Panics
+    /// Panics if the bytes were not reserved.
+    #[inline]
+    pub(crate) fn slice(&self, at: u64, len: usize) -> &[u8] {
+        let place = at.wrapping_sub(FIRST) as usize;
+        &self.bytes[place..][..len]
+    }
+
     /// Returns the length of the memory with so many bytes more, which begin at a multiple of eight.
     fn with(&self, bytes: usize) -> Result<usize, NoRoom> {
         let end = bytes.checked_next_multiple_of(8).and_then(|bytes| bytes.checked_add(self.bytes.len()));

@@ -67,7 +67,7 @@ impl<M: Memory, R: Room> Copier<'_, M, R> {
         for step in plan.steps(message) {
             self.clear(at, end, step.at);
             end = step.at + step.size();
-            if self.is_there(step, at) {
+            if step.is_there(|place, len| word(self.room.bytes(at + u64::from(place), len as usize))) {
                 self.field(step, at, depth)?;
             } else {
                 self.clear(at, step.at, end);
@@ -82,18 +82,6 @@ impl<M: Memory, R: Room> Copier<'_, M, R> {
     fn clear(&mut self, at: u64, begin: u32, end: u32) {
         if begin < end {
             self.room.bytes(at + u64::from(begin), (end - begin) as usize).fill(0);
-        }
-    }
-
-    /// Returns false if the structure tells that the field is not there.
-    #[inline]
-    fn is_there(&mut self, step: &Step, at: u64) -> bool {
-        match step.told {
-            Told::Bit(bit) => self.room.bytes(at + u64::from(bit / 8), 1)[0] >> (bit % 8) & 1 == 1,
-            Told::Choice(choice) => {
-                word(self.room.bytes(at + u64::from(choice), 4)) == u64::from(step.number)
-            }
-            Told::Value | Told::Count { .. } => true,
         }
     }
 

@@ -73,9 +73,13 @@ impl Plan {
 
     /// Returns the place of a field in its message's structure, in bytes from the beginning.
     pub fn field(&self, message: MessageId, number: u32) -> Option<usize> {
+        Some(self.step(message, number)?.at as usize)
+    }
+
+    /// Returns what is done for a field.
+    pub(crate) fn step(&self, message: MessageId, number: u32) -> Option<Step> {
         let steps = self.steps(message);
-        let step = &steps[steps.binary_search_by_key(&number, |step| step.number).ok()?];
-        Some(step.at as usize)
+        Some(steps[steps.binary_search_by_key(&number, |step| step.number).ok()?])
     }
 
     /// Returns the number of bytes at the beginning of a message's structure that tell which fields are there.

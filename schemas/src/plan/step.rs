@@ -21,6 +21,17 @@ impl Step {
             _ => self.element.size(),
         }
     }
+
+    /// Returns false if the structure tells that the field is not there. `word` returns the number that lies at a place of the structure, of
+    /// so many bytes.
+    #[inline]
+    pub(crate) fn is_there(&self, word: impl FnOnce(u32, u32) -> u64) -> bool {
+        match self.told {
+            Told::Bit(bit) => word(bit / 8, 1) >> (bit % 8) & 1 == 1,
+            Told::Choice(choice) => word(choice, 4) == u64::from(self.number),
+            Told::Value | Told::Count { .. } => true,
+        }
+    }
 }
 
 /// The type of a field's values.

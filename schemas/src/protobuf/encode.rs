@@ -73,26 +73,14 @@ impl<M: Memory> Encoder<'_, M> {
     }
 
     fn field(&mut self, step: &Step, base: usize, depth: u32) -> Result<(), Fault> {
-        let is_told = match step.told {
-            Told::Count { is_packed } => {
-                let reference = Reference::read(self.stored(base, step.at, REFERENCE));
-                return self.repeated(step, reference, is_packed, depth);
-            }
-            Told::Value => false,
-            Told::Bit(bit) => {
-                let bits = self.stored(base, bit / 8, 1);
-                if word(bits) >> (bit % 8) & 1 == 0 {
-                    return Ok(());
-                }
-                true
-            }
-            Told::Choice(choice) => {
-                if word(self.stored(base, choice, 4)) != u64::from(step.number) {
-                    return Ok(());
-                }
-                true
-            }
-        };
+        if let Told::Count { is_packed } = step.told {
+            let reference = Reference::read(self.stored(base, step.at, REFERENCE));
+            return self.repeated(step, reference, is_packed, depth);
+        }
+        if !step.is_there(|at, len| word(self.stored(base, at, len))) {
+            return Ok(());
+        }
+        let is_told = step.told != Told::Value;
         match step.element {
             Element::Number(number) => {
                 let value = word(self.stored(base, step.at, number.size()));
