@@ -66,6 +66,12 @@ impl Path {
         Some(Self { steps, sizes })
     }
 
+    /// Returns true if the values of the field are numbers with a fraction.
+    pub fn is_float(&self) -> bool {
+        let element = self.steps.last().map(|step| step.element);
+        matches!(element, Some(Element::Number(Number::Float | Number::Double)))
+    }
+
     /// Returns true if a value of the field in the message at this address is as asked for. A field that repeats, or lies in messages that
     /// repeat, has many values, and one that is told to be absent has none.
     ///

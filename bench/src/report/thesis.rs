@@ -65,7 +65,7 @@ const ITEMS: &[Item] = &[
         "pubsub-switch-*.svg",
         "over SQS the latency rises, as there, since the bench adds 3.3 ms to each call of the emulator's FIFO queue: 1/300 s, after AWS's quota of 300 calls a second, since no latency is published; over NATS it does not rise",
     ),
-    item("Figure 3.8", "batches by `Nagle`", "pubsub", "rows", "yes"),
+    item("Figure 3.8", "batches by `Nagle`", "pubsub", "pubsub-batches.svg", "yes"),
     item(
         "Figure 3.9",
         "routing by the client, the server and the kernel",

@@ -32,7 +32,8 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    pub(super) fn code(self) -> u8 {
+    /// Returns the number that stands for the kind in messages.
+    pub fn code(self) -> u8 {
         match self {
             Self::Failed => 0,
             Self::Overloaded => 1,
@@ -46,8 +47,8 @@ impl FailureKind {
         }
     }
 
-    /// A code that is not known, from a later version, is a failure like any other.
-    pub(super) fn of_code(code: u8) -> Self {
+    /// Returns the kind of this number; one that is not known, from a later version, is [`Failed`](Self::Failed).
+    pub fn of_code(code: u8) -> Self {
         match code {
             1 => Self::Overloaded,
             2 => Self::TimedOut,

@@ -11,6 +11,7 @@ use crate::harness::{Effort, median};
 use crate::report::{Budget, Report};
 use bertha_chunnels::Nagle;
 use bertha_core::{Buf, Connection, Wrap, make_stack};
+use bertha_plot::{Panel, PlotError, Series, over};
 use bertha_queues::sqs::Sqs;
 use bertha_queues::{QueueConnection, Service, Topic};
 use std::cell::RefCell;
@@ -22,9 +23,13 @@ const MESSAGES: u32 = 100;
 /// Largest number of messages in a call to SQS.
 const BATCH: usize = 10;
 
-/// Time for which messages wait in the run of this name.
-const WAIT: Duration = Duration::from_millis(25);
-const WAITING: &str = "Nagle that waits 25 ms";
+/// The sides that make batches, with their names.
+const KINDS: [(&str, Batches); 4] = [
+    ("no batches", Batches::Nobody),
+    ("Nagle", Batches::Nagle(Duration::ZERO)),
+    ("Nagle that waits 25 ms", Batches::Nagle(Duration::from_millis(25))),
+    ("batches of the application", Batches::Application),
+];
 
 /// Budget of the calls with `Nagle` against the calls without it.
 const CALLS: Budget = Budget::AtMost(0.92);
@@ -58,35 +63,45 @@ pub(super) fn measure(
         report.skip("calls with and without batches", "BERTHA_ELASTICMQ is not set");
         return Ok(());
     };
+    let mut lines = KINDS.map(|kind| Line { name: kind.0, runs: Vec::new() });
     for pause in [10, 20] {
-        let of = |batches| -> Result<Run, Error> {
+        for ((name, batches), line) in KINDS.into_iter().zip(&mut lines) {
             let runs = (0..effort.pick(10, 3))
                 .map(|_| runtime.block_on(play(&site.service, batches, Duration::from_millis(pause))))
                 .collect::<Result<Vec<_>, _>>()?;
             let of = |number: fn(&Run) -> f64| {
                 median(&runs.iter().map(number).collect::<Vec<_>>()).unwrap_or(f64::NAN)
             };
-            Ok(Run { calls: of(|run| run.calls), median_ms: of(|run| run.median_ms) })
-        };
-        let none = of(Batches::Nobody)?;
-        let nagle = of(Batches::Nagle(Duration::ZERO))?;
-        let waiting = of(Batches::Nagle(WAIT))?;
-        let own = of(Batches::Application)?;
-        let runs =
-            [("no batches", none), ("Nagle", nagle), (WAITING, waiting), ("batches of the application", own)];
-        for (name, run) in runs {
-            report.figure(
-                format!("{SQS}, {pause} ms apart, {name}: calls for {MESSAGES} messages"),
-                run.calls,
-                "calls",
-            );
-            report.figure(format!("{SQS}, {pause} ms apart, {name}: latency"), run.median_ms, "ms");
+            let run = Run { calls: of(|run| run.calls), median_ms: of(|run| run.median_ms) };
+            let name = format!("{SQS}, {pause} ms apart, {name}");
+            report.figure(format!("{name}: calls for {MESSAGES} messages"), run.calls, "calls");
+            report.figure(format!("{name}: latency"), run.median_ms, "ms");
+            line.runs.push((pause as f64, run));
         }
+        let [none, nagle] = [0, 1].map(|kind| lines[kind].runs[lines[kind].runs.len() - 1].1);
         let to_none = |what| format!("{SQS}, {pause} ms apart: {what}, Nagle to no batches");
         report.bounded(to_none("calls"), nagle.calls / none.calls, "x", CALLS);
         report.bounded(to_none("latency"), nagle.median_ms / none.median_ms, "x", LATENCY);
     }
-    Ok(())
+    report.draw("pubsub-batches.svg", draw(&lines))
+}
+
+/// The runs of a side that makes batches, by the milliseconds between messages.
+struct Line {
+    name: &'static str,
+    runs: Vec<(f64, Run)>,
+}
+
+fn draw(lines: &[Line]) -> Result<String, PlotError> {
+    let panel = |name, number: fn(&Run) -> f64| {
+        let points = |line: &Line| line.runs.iter().map(|(pause, run)| (*pause, number(run))).collect();
+        let series = |line: &Line| Series { label: line.name.to_owned(), points: points(line) };
+        Panel { name, series: lines.iter().map(series).collect(), mark: None }
+    };
+    let panels =
+        [panel("Calls for 100 messages", |run| run.calls), panel("Latency (ms)", |run| run.median_ms)];
+    let title = format!("Calls and latency by the side that makes batches: {SQS} (thesis, figure 3.8)");
+    over("Time between messages (ms)", &title, &panels)
 }
 
 async fn play(service: &Sqs, batches: Batches, pause: Duration) -> Result<Run, Error> {

@@ -1,0 +1,166 @@
+//! A list of values that a field may have, or may not.
+
+use crate::{Binding, Burst, Engine, EngineKind, Kind, Message, Parts, Refusal, Settings, Unsuitable};
+use bertha_chunnels::rpc::FailureKind;
+use bertha_schemas::{Path, PrivateMemory, Value};
+use std::collections::HashSet;
+use std::time::Duration;
+
+/// `acl`: refuses requests by the value of a field.
+///
+/// - `field`: the path of the field from the request, such as `customer.name`. Methods whose requests lack it pass.
+/// - `deny`: values with commas between them. A request with one of them is refused.
+/// - `allow`: the same; a request without a value, or with a value that is not one of them, is refused.
+///
+/// There is one list. Text is compared byte for byte, and so are bytes with the list's UTF-8; whole numbers and `true` or `false` are
+/// compared by their decimal notation. Of a field that repeats, each value counts.
+#[derive(Debug, Clone, Copy)]
+pub struct Acl;
+
+/// The version of the state: a line each for the field, the kind of list, and each value.
+const VERSION: u32 = 1;
+
+impl EngineKind for Acl {
+    fn name(&self) -> &str {
+        "acl"
+    }
+
+    fn make(&self, mut settings: Settings, binding: &Binding) -> Result<Box<dyn Engine>, Unsuitable> {
+        let field: String = settings
+            .take("field")?
+            .ok_or_else(|| Unsuitable::new("acl lacks a field, as in field=customer.name deny=eve"))?;
+        let list = List::taken(&mut settings)?
+            .ok_or_else(|| Unsuitable::new("acl lacks a list: deny=a,b or allow=a,b"))?;
+        settings.finish()?;
+        Ok(Box::new(AccessControl::new(field, list, binding)?))
+    }
+
+    fn restore(&self, parts: &mut Parts, binding: &Binding) -> Result<Box<dyn Engine>, Unsuitable> {
+        let state = std::str::from_utf8(&parts.state).ok().filter(|_| parts.version == VERSION);
+        let mut lines = state.into_iter().flat_map(str::lines);
+        let (Some(field), Some(kind)) = (lines.next(), lines.next()) else {
+            return Err(Unsuitable::new(format!(
+                "state of acl of version {} is not understood",
+                parts.version
+            )));
+        };
+        let list = List { is_of_permitted: kind == "allow", values: lines.map(Into::into).collect() };
+        Ok(Box::new(AccessControl::new(field.to_owned(), list, binding)?))
+    }
+}
+
+#[derive(Debug)]
+struct List {
+    /// True if the values are those that may pass.
+    is_of_permitted: bool,
+    values: HashSet<String>,
+}
+
+impl List {
+    fn taken(settings: &mut Settings) -> Result<Option<Self>, Unsuitable> {
+        let of = |is_of_permitted, values: Vec<String>| Self {
+            is_of_permitted,
+            values: values.into_iter().collect(),
+        };
+        match (settings.take_list("deny"), settings.take_list("allow")) {
+            (Some(_), Some(_)) => Err(Unsuitable::new("acl takes one list: deny or allow")),
+            (Some(denied), None) => Ok(Some(of(false, denied))),
+            (None, Some(allowed)) => Ok(Some(of(true, allowed))),
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn permits(&self, field: &Path, request: &PrivateMemory, at: u64) -> bool {
+        if self.is_of_permitted {
+            let mut has_value = false;
+            let has_other = field.any(request, at, |value| {
+                has_value = true;
+                !self.contains(value)
+            });
+            has_value && !has_other
+        } else {
+            !field.any(request, at, |value| self.contains(value))
+        }
+    }
+
+    fn contains(&self, value: Value<'_>) -> bool {
+        match value {
+            Value::Text(text) => self.values.contains(text),
+            Value::Bytes(bytes) => std::str::from_utf8(bytes).is_ok_and(|text| self.values.contains(text)),
+            // A text of a number is short, and few fields of such lists are numbers.
+            Value::Signed(number) => self.values.contains(&number.to_string()),
+            Value::Unsigned(number) => self.values.contains(&number.to_string()),
+            Value::Bool(value) => self.values.contains(if value { "true" } else { "false" }),
+            _ => false,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct AccessControl {
+    field: String,
+    /// The field by the method, if its request has it.
+    paths: Vec<Option<Path>>,
+    list: List,
+    refusal: Refusal,
+}
+
+impl AccessControl {
+    fn new(field: String, list: List, binding: &Binding) -> Result<Self, Unsuitable> {
+        let Binding { schema, plan } = binding;
+        let methods = schema.methods().iter();
+        let paths: Vec<_> = methods.map(|method| Path::find(schema, plan, &method.request, &field)).collect();
+        let mut found = paths.iter().flatten().peekable();
+        if found.peek().is_none() {
+            return Err(Unsuitable::new(format!(
+                "no method takes a request with a field {field} of a value"
+            )));
+        }
+        if found.any(Path::is_float) {
+            return Err(Unsuitable::new(format!("the field {field} has fractions, which no list can name")));
+        }
+        let reason = format!("the value of {field} is not permitted").into();
+        Ok(Self { field, paths, list, refusal: Refusal { kind: FailureKind::Denied, reason } })
+    }
+
+    fn permits(&self, message: &Message) -> bool {
+        let path = self.paths.get(message.method as usize).and_then(Option::as_ref);
+        match (&message.kind, path, &message.content) {
+            (Kind::Request, Some(field), Some(request)) => self.list.permits(field, request, message.at),
+            // What can't be read does not pass.
+            (Kind::Request, Some(_), None) => false,
+            _ => true,
+        }
+    }
+}
+
+impl Engine for AccessControl {
+    fn requests(&mut self, burst: &mut Burst, _: Duration) {
+        burst.refuse_if(|message| (!self.permits(message)).then(|| self.refusal.clone()));
+    }
+
+    fn responses(&mut self, _: &mut Burst, _: Duration) {}
+
+    fn reads(&self, method: u32) -> &[Path] {
+        self.paths.get(method as usize).map_or(&[], Option::as_slice)
+    }
+
+    fn configure(&mut self, mut settings: Settings) -> Result<(), Unsuitable> {
+        let list = List::taken(&mut settings)?;
+        settings.finish()?;
+        if let Some(list) = list {
+            self.list = list;
+        }
+        Ok(())
+    }
+
+    fn take_apart(self: Box<Self>) -> Parts {
+        let kind = if self.list.is_of_permitted { "allow" } else { "deny" };
+        let mut state = format!("{}\n{kind}\n", self.field);
+        for value in &self.list.values {
+            state.push_str(value);
+            state.push('\n');
+        }
+        Parts { version: VERSION, state: state.into(), ..Parts::default() }
+    }
+}

@@ -1,0 +1,22 @@
+//! The engines that are built in.
+
+mod acl;
+mod null;
+mod quota;
+mod rate_limit;
+
+pub use acl::Acl;
+pub use null::Null;
+pub use quota::Quota;
+pub use rate_limit::RateLimit;
+
+use crate::EngineKind;
+use std::sync::Arc;
+
+/// Returns the kinds of the engines that are built in.
+pub fn built_in() -> [Arc<dyn EngineKind>; 4] {
+    [Arc::new(Acl), Arc::new(Null), Arc::new(Quota), Arc::new(RateLimit)]
+}
+
+#[cfg(test)]
+mod tests;

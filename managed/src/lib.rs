@@ -1,0 +1,30 @@
+//! RPC as a service of the machine: policies on calls, applied before calls are marshalled, and changed while calls flow.
+//!
+//! An [`Engine`] is a policy. The engines of an application's calls form a [`Chain`], which is without I/O: requests pass it in one
+//! direction, their outcomes in the other. Operators add, configure, upgrade and remove engines between two bursts, and no call is lost,
+//! repeated or passed by a later one.
+//!
+//! ```text
+//!  caller  ──requests──▶  [Acl]  [RateLimit]  [Null]  ──▶  peer
+//!          ◀──outcomes──                              ◀──
+//! ```
+
+#![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
+
+mod burst;
+mod chain;
+#[cfg(test)]
+mod described;
+mod descriptor;
+mod engine;
+pub mod engines;
+mod message;
+mod settings;
+
+pub use burst::Burst;
+pub use chain::{Chain, Contents, Unchanged};
+pub use descriptor::{Descriptor, Done, InHeap, NoDescriptor};
+pub use engine::{Binding, Engine, EngineKind, Parts};
+pub use message::{Kind, Message, Refusal};
+pub use settings::{Settings, Unsuitable};

@@ -1,0 +1,51 @@
+//! A message of a call on its way.
+
+use bertha_chunnels::rpc::FailureKind;
+use bertha_schemas::PrivateMemory;
+use std::sync::Arc;
+
+/// A message of a call between an application and its peer, as engines see it.
+#[derive(Debug)]
+pub struct Message {
+    /// What the message is.
+    pub kind: Kind,
+    /// The number of the call among those of the application.
+    pub call: u64,
+    /// The place of the method among those of the schema.
+    pub method: u32,
+    /// Number of bytes that the message takes in memory.
+    pub bytes: u32,
+    /// The address of the message's structure: in `content` if there is one, else in the application's heap. Zero without a structure.
+    pub at: u64,
+    /// The copy that engines read. There is one if an engine of the chain [reads](crate::Engine::reads) the messages of this method.
+    pub content: Option<Box<PrivateMemory>>,
+}
+
+/// What a [`Message`] is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// A request.
+    Request,
+    /// The caller wants no outcome any more. The call has none after it.
+    Cancellation,
+    /// The response to a request.
+    Response,
+    /// The reason why there is no response.
+    Failure(Refusal),
+}
+
+impl Kind {
+    /// Returns true if the message begins a call, or gives it up.
+    pub fn is_of_caller(&self) -> bool {
+        matches!(self, Self::Request | Self::Cancellation)
+    }
+}
+
+/// The reason why a call is not carried on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The kind of the failure that the caller gets.
+    pub kind: FailureKind,
+    /// The reason, for people.
+    pub reason: Arc<str>,
+}
