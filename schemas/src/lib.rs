@@ -16,8 +16,9 @@
 //! A schema comes as the descriptor set (`FileDescriptorSet`) that compilers of protobuf write. It has to be of proto3, complete and within
 //! the bounds that [`Schema::read`] states. Of its types, those count that a method reaches.
 //!
-//! Its canonical form is a sorted text of a line for each service, method, message, field and enumeration. Two schemas are equal if and
-//! only if these texts are; the [hash](Schema::digest) is the SHA-256 of the text, and a [`Difference`] is the first line that one of two
+//! Its canonical form is a sorted text of a line for each method, message, field and value of an enumeration. Names of types have a dot in
+//! front. Choices are laid out in the order of their first fields, whatever the order of a descriptor. Two schemas are equal if and only if
+//! these texts are; the [hash](Schema::digest) is the SHA-256 of the text, and a [`Difference`] is the first line that one of two
 //! schemas lacks.
 //!
 //! # Memory

@@ -9,7 +9,8 @@ pub struct Limits {
     /// Number of bytes that are read from memory for an encoded message, or reserved in memory for a decoded one: 64 MiB. A message
     /// of two bytes can stand for a structure of many.
     pub memory: usize,
-    /// Depth of messages in messages: 100, as of other implementations of protobuf.
+    /// Depth of messages in messages: 100, as of other implementations of protobuf. More than 1,000 count as 1,000, as each level takes
+    /// a part of the stack. Groups, which are skipped, count as levels.
     pub depth: u32,
 }
 
@@ -28,6 +29,11 @@ impl Limits {
     /// Sets the limit of the memory, in bytes.
     pub fn memory(self, memory: usize) -> Self {
         Self { memory, ..self }
+    }
+
+    /// Returns the depth that counts.
+    pub(crate) fn levels(self) -> u32 {
+        self.depth.min(1_000)
     }
 
     /// Sets the limit of the depth.

@@ -43,6 +43,9 @@ pub enum Value<'a> {
 impl Path {
     /// Finds a path in a schema by the names of its fields with dots between them, from a message of this full name. Returns `None` if
     /// there is no such field, or if it is a message.
+    ///
+    /// # Panics
+    /// May panic if the plan is of another schema.
     pub fn find(schema: &Schema, plan: &Plan, message: &str, path: &str) -> Option<Self> {
         let mut within = schema.messages.iter().position(|known| known.name == message)?;
         let (mut steps, mut sizes) = (Vec::new(), Vec::new());
@@ -73,7 +76,8 @@ impl Path {
     }
 
     /// Returns true if a value of the field in the message at this address is as asked for. A field that repeats, or lies in messages that
-    /// repeat, has many values, and one that is told to be absent has none.
+    /// repeat, has many values, and one that is told to be absent has none. A map has the values of each entry, also of one whose key comes
+    /// again.
     ///
     /// The message is a [copy](Plan::copy), or [decoded](Plan::decode).
     ///

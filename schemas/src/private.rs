@@ -1,9 +1,7 @@
 //! Memory of this process.
 
+use crate::native::FIRST;
 use crate::{Frame, Memory, NoRoom, Outside, Room};
-
-/// The address of the first byte: not zero, which stands for no message.
-pub(crate) const FIRST: u64 = 1 << 12;
 
 /// Memory of this process alone, of which messages take parts one after another until all are dropped at once.
 ///

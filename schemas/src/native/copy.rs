@@ -27,7 +27,7 @@ impl Plan {
         limits: Limits,
     ) -> Result<u64, Fault> {
         let mut copier = Copier { plan: self, memory, room, limits, left: limits.memory };
-        copier.message(message, at, limits.depth)
+        copier.message(message, at, limits.levels())
     }
 }
 
@@ -63,7 +63,8 @@ impl<M: Memory, R: Room> Copier<'_, M, R> {
     fn structure(&mut self, message: MessageId, at: u64, depth: u32) -> Result<(), Fault> {
         let depth = depth.checked_sub(1).ok_or(Fault::Deep(self.limits.depth))?;
         let plan = self.plan;
-        let mut end = plan.head(message);
+        self.head(message, at);
+        let mut end = plan.head(message).end;
         for step in plan.steps(message) {
             self.clear(at, end, step.at);
             end = step.at + step.size();
@@ -75,6 +76,24 @@ impl<M: Memory, R: Room> Copier<'_, M, R> {
         }
         self.clear(at, end, plan.size(message) as u32);
         Ok(())
+    }
+
+    /// Clears bits and choices that stand for no field.
+    fn head(&mut self, message: MessageId, at: u64) {
+        let head = self.plan.head(message);
+        let unused = u64::from(head.choices) * 8 - u64::from(head.bits);
+        if unused > 0 {
+            let last = at + u64::from(head.choices) - 8;
+            let bits = word(self.room.bytes(last, 8)) << unused >> unused;
+            self.write(last, &bits.to_le_bytes());
+        }
+        for choice in (head.choices..head.end).step_by(4) {
+            let number = word(self.room.bytes(at + u64::from(choice), 4)) as u32;
+            let step = self.plan.step(message, number);
+            if step.is_none_or(|step| step.told != Told::Choice(choice)) {
+                self.clear(at, choice, choice + 4);
+            }
+        }
     }
 
     /// Clears a part of the structure at this address.
@@ -97,6 +116,7 @@ impl<M: Memory, R: Room> Copier<'_, M, R> {
             (told, Element::Message(message)) => {
                 let inner = match word(self.room.bytes(at, 8)) {
                     0 if told == Told::Value => 0,
+                    0 if depth == 0 => return Err(Fault::Deep(self.limits.depth)),
                     0 => self.reserve(self.plan.size(message))?,
                     from => self.message(message, from, depth)?,
                 };

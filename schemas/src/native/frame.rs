@@ -1,7 +1,9 @@
 //! A copy of a message that has come from elsewhere.
 
-use crate::private::FIRST;
 use crate::{Memory, Outside};
+
+/// The address of the first byte: not zero, which stands for no message.
+pub(crate) const FIRST: u64 = 1 << 12;
 
 /// The bytes of a [`PrivateMemory`](crate::PrivateMemory) in which a sender has a copy of a message. They may be any bytes.
 ///

@@ -3,6 +3,7 @@
 mod copy;
 mod frame;
 
+pub(crate) use frame::FIRST;
 pub use frame::Frame;
 
 #[cfg(test)]

@@ -97,6 +97,28 @@ fn what_is_not_there_is_zero_in_the_copy() {
 }
 
 #[test]
+fn bits_and_choices_that_stand_for_no_field_are_zero_in_the_copy() {
+    let full = Full::new();
+    let copy = full.copy(Limits::default()).unwrap();
+    let mut head = [0xff; 16];
+    copy.read(Frame::MESSAGE, &mut head).unwrap();
+    // One field is optional.
+    assert_eq!((word(&head[..8]), word(&head[8..12])), (1, 0));
+}
+
+#[test]
+fn a_chosen_message_without_a_structure_is_a_level() {
+    let mut full = Full::new();
+    full.choose(10);
+    assert_eq!(full.copy(Limits::default().depth(1)).unwrap_err(), Fault::Deep(1));
+    let mut encoded = Encoded::new();
+    let mut encode = |depth| {
+        full.plan.encode(full.id, &full.memory, full.at, Limits::default().depth(depth), &mut encoded)
+    };
+    assert_eq!((encode(1), encode(2)), (Err(Fault::Deep(1)), Ok(())));
+}
+
+#[test]
 fn what_lies_between_fields_is_zero_in_the_copy() {
     let full = Full::new();
     let flag = full.place(4);

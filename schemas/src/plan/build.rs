@@ -1,6 +1,6 @@
 //! The way from a schema to its plan.
 
-use super::{Element, MessageId, Plan, Step, Structure, Told};
+use super::{Element, Head, MessageId, Plan, Step, Structure, Told};
 use crate::schema::{Field, Kind, Message, Number, Presence, Schema};
 
 /// Number of bytes of the words that tell which fields are there.
@@ -22,13 +22,12 @@ pub(super) fn plan(schema: &Schema) -> Plan {
     Plan { digest: schema.digest(), structures, steps, places }
 }
 
-/// Adds the steps of a message, and returns the sizes of its structure's head and of its structure. A schema's bounds keep them far below
-/// `u32::MAX`.
-fn lay_out(message: &Message, steps: &mut Vec<Step>) -> (u32, u32) {
+/// Adds the steps of a message, and returns the head and the size of its structure. A schema's bounds keep places far below `u32::MAX`.
+fn lay_out(message: &Message, steps: &mut Vec<Step>) -> (Head, u32) {
     let bits = message.fields.iter().filter(|field| field.presence == Presence::Optional).count() as u32;
     let choices = bits.div_ceil(u64::BITS) * WORD;
-    let head = choices + message.choices.len() as u32 * CHOICE;
-    let mut end = head;
+    let head = Head { bits, choices, end: choices + message.choices.len() as u32 * CHOICE };
+    let mut end = head.end;
     let mut bit = 0;
     for field in &message.fields {
         let told = match field.presence {

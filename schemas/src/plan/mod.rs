@@ -41,10 +41,20 @@ pub struct MessageId(pub(crate) u32);
 struct Structure {
     /// Number of bytes, a multiple of eight.
     size: u32,
-    /// Number of bytes of what tells which fields are there, at the beginning.
-    head: u32,
+    head: Head,
     /// The steps of the message, by the numbers of their fields: from the first to before the second.
     steps: (u32, u32),
+}
+
+/// What tells which fields are there, at the beginning of a structure.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head {
+    /// Number of bits, in words.
+    pub(crate) bits: u32,
+    /// The place behind the words, where the choices begin.
+    pub(crate) choices: u32,
+    /// The place behind the choices.
+    pub(crate) end: u32,
 }
 
 impl Plan {
@@ -82,9 +92,9 @@ impl Plan {
         Some(steps[steps.binary_search_by_key(&number, |step| step.number).ok()?])
     }
 
-    /// Returns the number of bytes at the beginning of a message's structure that tell which fields are there.
+    /// Returns what is at the beginning of a message's structure.
     #[inline]
-    pub(crate) fn head(&self, message: MessageId) -> u32 {
+    pub(crate) fn head(&self, message: MessageId) -> Head {
         self.structure(message).head
     }
 

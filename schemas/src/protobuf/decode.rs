@@ -30,7 +30,7 @@ impl Plan {
         }
         let mut decoder = Decoder { plan: self, room, limits, left: limits.memory };
         let at = decoder.reserve(self.size(message))?;
-        decoder.message(message, at, encoded, limits.depth)?;
+        decoder.message(message, at, encoded, limits.levels())?;
         Ok(at)
     }
 }
@@ -83,17 +83,24 @@ impl<R: Room> Decoder<'_, R> {
                     self.packed(step, number, at, row)?;
                 }
                 (Told::Count { .. }, _, _) => self.repeated(step, at, value, &fields, depth)?,
-                _ => self.single(step, at, value, depth)?,
+                _ => self.single(message, step, at, value, depth)?,
             }
         }
         Ok(())
     }
 
-    fn single(&mut self, step: &Step, structure: u64, value: Value<'_>, depth: u32) -> Result<(), Fault> {
-        let is_new = self.tell(step, structure);
+    fn single(
+        &mut self,
+        outer: MessageId,
+        step: &Step,
+        structure: u64,
+        value: Value<'_>,
+        depth: u32,
+    ) -> Result<(), Fault> {
+        self.tell(outer, step, structure);
         let at = structure + u64::from(step.at);
         if let (Element::Message(message), Value::Bytes(encoded)) = (step.element, value) {
-            let before = if is_new { 0 } else { word(self.room.bytes(at, 8)) };
+            let before = word(self.room.bytes(at, 8));
             let inner = if before == 0 { self.reserve(self.plan.size(message))? } else { before };
             self.write(at, &inner.to_le_bytes());
             return self.message(message, inner, encoded, depth);
@@ -101,21 +108,22 @@ impl<R: Room> Decoder<'_, R> {
         self.value(step, at, value)
     }
 
-    /// Tells the structure that the field is there. Returns true if another field of its choice was there before.
+    /// Tells the structure that the field is there. Another field of its choice is not there any more.
     #[inline]
-    fn tell(&mut self, step: &Step, structure: u64) -> bool {
+    fn tell(&mut self, message: MessageId, step: &Step, structure: u64) {
         match step.told {
-            Told::Bit(bit) => {
-                self.room.bytes(structure + u64::from(bit / 8), 1)[0] |= 1 << (bit % 8);
-                false
-            }
+            Told::Bit(bit) => self.room.bytes(structure + u64::from(bit / 8), 1)[0] |= 1 << (bit % 8),
             Told::Choice(choice) => {
                 let at = structure + u64::from(choice);
-                let before = word(self.room.bytes(at, 4));
-                self.write(at, &step.number.to_le_bytes());
-                before != u64::from(step.number)
+                let before = word(self.room.bytes(at, 4)) as u32;
+                if before != step.number {
+                    self.write(at, &step.number.to_le_bytes());
+                    if let Some(before) = self.plan.step(message, before) {
+                        self.room.bytes(structure + u64::from(before.at), before.size() as usize).fill(0);
+                    }
+                }
             }
-            Told::Value | Told::Count { .. } => false,
+            Told::Value | Told::Count { .. } => {}
         }
     }
 
@@ -157,7 +165,8 @@ impl<R: Room> Decoder<'_, R> {
         let (mut reference, mut at) = self.extend(place, size, numbers.count())?;
         while let Some(value) = numbers.next()? {
             self.write(at, &number.decoded(value).to_le_bytes()[..size]);
-            at += size as u64;
+            // The last element may end at the last address.
+            at = at.wrapping_add(size as u64);
             reference.len += 1;
         }
         self.write(place, &reference.to_bytes());
@@ -207,7 +216,8 @@ impl<R: Room> Decoder<'_, R> {
             return Ok((reference, before + used));
         }
         let capacity = needed.max(2 * capacity as usize);
-        let at = self.reserve(capacity * size)?;
+        let bytes = capacity.checked_mul(size).ok_or(Fault::Large(self.limits.memory))?;
+        let at = self.reserve(bytes)?;
         let mut chunk = [0; CHUNK];
         for begin in (0..used).step_by(CHUNK) {
             let chunk = &mut chunk[..CHUNK.min((used - begin) as usize)];

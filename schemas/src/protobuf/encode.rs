@@ -16,7 +16,7 @@ impl Plan {
     /// Encodes the message whose structure lies at this address, into the place of what `into` held before.
     ///
     /// # Errors
-    /// Fails with what is wrong in memory, and with the limit that the message exceeds; then `into` holds a part of the message.
+    /// Fails with what is wrong in memory, and with the limit that the message exceeds; then `into` is empty.
     ///
     /// # Panics
     /// May panic if the message is of another plan.
@@ -30,7 +30,11 @@ impl Plan {
     ) -> Result<(), Fault> {
         into.clear(limits.encoded);
         let mut encoder = Encoder { plan: self, memory, limits, left: limits.memory, out: into };
-        encoder.message(message, at, limits.depth)
+        let encoded = encoder.message(message, at, limits.levels());
+        if encoded.is_err() {
+            into.clear(limits.encoded);
+        }
+        encoded
     }
 }
 
@@ -91,6 +95,7 @@ impl<M: Memory> Encoder<'_, M> {
                 if is_told || reference.len > 0 { self.bytes(step, reference) } else { Ok(()) }
             }
             Element::Message(message) => match word(self.stored(base, step.at, 8)) {
+                0 if is_told && depth == 0 => Err(Fault::Deep(self.limits.depth)),
                 0 if is_told => self.enclosed(step, |_| Ok(())),
                 0 => Ok(()),
                 at => self.enclosed(step, |encoder| encoder.message(message, at, depth)),
@@ -174,7 +179,7 @@ impl<M: Memory> Encoder<'_, M> {
         before: impl Fn(&mut Encoded) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         let size = number.size() as usize;
-        let bytes = row.len as usize * size;
+        let bytes = (row.len as usize).checked_mul(size).ok_or(Fault::Large(self.limits.memory))?;
         self.spend(bytes)?;
         let mut chunk = [0; CHUNK];
         let mut end = bytes;

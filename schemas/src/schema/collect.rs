@@ -2,7 +2,7 @@
 
 use super::{Schema, Unsuitable};
 use prost_types::{DescriptorProto, EnumDescriptorProto, EnumValueDescriptorProto, FileDescriptorProto};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The types that the files of a set define.
 #[derive(Debug, Default)]
@@ -76,6 +76,11 @@ impl<'a> Types<'a> {
         Ok(())
     }
 
+    /// Returns true if a type has this full name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.messages.contains_key(name) || self.enums.contains_key(name)
+    }
+
     /// Returns the message that a field or method names.
     pub(super) fn message(
         &self,
@@ -100,13 +105,24 @@ impl<'a> Types<'a> {
 }
 
 impl Enum {
-    /// Reads the values of an enumeration of this name.
+    /// Reads the values of an enumeration of this name. The first is zero.
     pub(super) fn read(name: &str, descriptor: &EnumDescriptorProto) -> Result<Self, Unsuitable> {
+        match descriptor.value.first().map(EnumValueDescriptorProto::number) {
+            None => return Err(Unsuitable::Incomplete(format!("`{name}`"))),
+            Some(0) => {}
+            Some(_) => return Err(Unsuitable::NotProto3(name.into())),
+        }
         if descriptor.value.len() > Schema::VALUES {
             return Err(Unsuitable::Many);
         }
+        let mut names = HashSet::new();
         let read = |value: &EnumValueDescriptorProto| {
-            checked(value.name(), name).map(|of_value| (value.number(), of_value.to_owned()))
+            let full = full_name(name, value.name())?;
+            if names.insert(value.name().to_owned()) {
+                Ok((value.number(), value.name().to_owned()))
+            } else {
+                Err(Unsuitable::Twice(full))
+            }
         };
         Ok(Self { name: name.into(), values: descriptor.value.iter().map(read).collect::<Result<_, _>>()? })
     }
@@ -121,7 +137,7 @@ pub(super) fn full_name(scope: &str, name: &str) -> Result<String, Unsuitable> {
     scope.split('.').filter(|_| !scope.is_empty()).try_for_each(|part| checked(part, scope).map(drop))?;
     let name = checked(name, scope)?;
     let full = if scope.is_empty() { name.into() } else { format!("{scope}.{name}") };
-    if full.len() > LONGEST_NAME { Err(Unsuitable::Name(full)) } else { Ok(full) }
+    if full.len() > LONGEST_NAME { Err(Unsuitable::Name(shown(&full))) } else { Ok(full) }
 }
 
 /// Checks that a name is an identifier.
@@ -131,8 +147,13 @@ pub(super) fn checked<'n>(name: &'n str, scope: &str) -> Result<&'n str, Unsuita
     if is_identifier {
         Ok(name)
     } else {
-        Err(Unsuitable::Incomplete(format!("a part of `{}`", scope.escape_debug())))
+        Err(Unsuitable::Incomplete(format!("a part of `{}`", shown(scope))))
     }
+}
+
+/// Returns the beginning of a name that may be any text.
+fn shown(name: &str) -> String {
+    name.chars().take(LONGEST_NAME).flat_map(char::escape_debug).collect()
 }
 
 /// Returns a full name, which compilers write with a dot in front.
@@ -141,5 +162,5 @@ fn resolved<'n>(reference: &'n str, by: &str) -> Result<&'n str, Unsuitable> {
 }
 
 fn missing(name: &str, by: &str) -> Unsuitable {
-    Unsuitable::Missing { name: name.escape_debug().to_string(), by: by.into() }
+    Unsuitable::Missing { name: shown(name), by: by.into() }
 }

@@ -39,10 +39,13 @@ impl Schema {
     }
 }
 
-/// Returns the words of a line that say what it is about: its kind, its name, and a number or name in there.
-fn subject(line: &str) -> [&str; 3] {
-    let mut words = line.split(' ');
-    [words.next(), words.next(), words.next()].map(Option::unwrap_or_default)
+/// Returns the words of a line that say what it is about: its kind, its name, a number or name in there, and of an enumeration the name of
+/// the value, since values may share a number.
+fn subject(line: &str) -> [&str; 4] {
+    let mut words = line.split(' ').map(Some).chain(std::iter::repeat(None)).map(Option::unwrap_or_default);
+    let mut word = || words.next().unwrap_or_default();
+    let (kind, name, part) = (word(), word(), word());
+    [kind, name, part, if kind == "enum" { word() } else { "" }]
 }
 
 impl fmt::Display for Difference {

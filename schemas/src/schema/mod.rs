@@ -2,6 +2,7 @@
 
 mod collect;
 mod difference;
+mod parts;
 mod read;
 mod text;
 mod unsuitable;

@@ -1,14 +1,21 @@
 //! The way from a descriptor set to the methods of its services, and to the types that they reach.
 
-use super::collect::{Enum, Types, checked, full_name};
+use super::collect::{Enum, Types, full_name};
+use super::parts;
 use super::{Field, Kind, Message, Method, Number, Presence, Schema, Unsuitable};
 use prost::Message as _;
 use prost_types::field_descriptor_proto::{Label, Type};
-use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet};
-use std::collections::{BTreeMap, HashSet};
+use prost_types::{
+    DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet, OneofDescriptorProto,
+};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::RangeInclusive;
 
-/// Largest number of a field.
-const LAST: i32 = (1 << 29) - 1;
+/// The numbers that fields may have.
+const NUMBERS: RangeInclusive<i32> = 1..=(1 << 29) - 1;
+
+/// The numbers that protobuf keeps for itself.
+const KEPT: RangeInclusive<i32> = 19_000..=19_999;
 
 type Parts = (Vec<Method>, Vec<Message>, Vec<Enum>);
 
@@ -16,6 +23,7 @@ pub(super) fn read(descriptors: &[u8]) -> Result<Parts, Unsuitable> {
     if descriptors.len() > Schema::LONGEST {
         return Err(Unsuitable::Long(descriptors.len()));
     }
+    parts::check(descriptors)?;
     let set = FileDescriptorSet::decode(descriptors).map_err(Unsuitable::Malformed)?;
     let types = Types::of(&set.file)?;
     let methods = methods(&set.file, &types)?;
@@ -23,7 +31,11 @@ pub(super) fn read(descriptors: &[u8]) -> Result<Parts, Unsuitable> {
     let mut enums = BTreeMap::new();
     let places: BTreeMap<_, _> = reached.keys().enumerate().map(|(place, name)| (*name, place)).collect();
     let messages = reached.iter().map(|(name, descriptor)| {
-        let reader = Reader { types: &types, places: &places, name, descriptor };
+        let mut fields_of = HashMap::new();
+        for choice in descriptor.field.iter().filter_map(|field| field.oneof_index) {
+            *fields_of.entry(choice).or_default() += 1;
+        }
+        let reader = Reader { types: &types, places: &places, name, descriptor, fields_of };
         reader.message(&mut enums)
     });
     let messages = messages.collect::<Result<_, _>>()?;
@@ -36,7 +48,7 @@ fn methods(files: &[FileDescriptorProto], types: &Types<'_>) -> Result<Vec<Metho
     for file in files {
         for service in &file.service {
             let name = full_name(file.package(), service.name())?;
-            if !services.insert(name.clone()) {
+            if types.has(&name) || !services.insert(name.clone()) {
                 return Err(Unsuitable::Twice(name));
             }
             for method in &service.method {
@@ -97,26 +109,45 @@ struct Reader<'t> {
     places: &'t BTreeMap<&'t str, usize>,
     name: &'t str,
     descriptor: &'t DescriptorProto,
+    /// Number of fields of each choice.
+    fields_of: HashMap<i32, usize>,
 }
 
 impl Reader<'_> {
     /// Reads the message, and adds the enumerations of its fields.
     fn message(&self, enums: &mut BTreeMap<String, Enum>) -> Result<Message, Unsuitable> {
         let Self { name, descriptor, .. } = self;
-        let choices =
-            descriptor.oneof_decl.iter().map(|choice| checked(choice.name(), name).map(str::to_owned));
-        let mut choices = choices.collect::<Result<Vec<_>, _>>()?;
-        let fields = descriptor.field.iter().map(|field| self.field(field, choices.len(), enums));
+        if !descriptor.extension_range.is_empty() {
+            return Err(Unsuitable::NotProto3((*name).into()));
+        }
+        let fields = descriptor.field.iter().map(|field| self.field(field, enums));
         let mut fields = fields.collect::<Result<Vec<_>, _>>()?;
         fields.sort_unstable_by_key(|field| field.number);
         self.check_unique(&fields)?;
-        // Compilers add a choice for each `optional` field, behind all others.
-        let used = fields.iter().filter_map(|field| match field.presence {
-            Presence::Choice(choice) => Some(choice + 1),
-            _ => None,
-        });
-        choices.truncate(used.max().unwrap_or_default());
+        let choices = self.choices(&mut fields)?;
         Ok(Message { name: (*name).into(), fields, choices })
+    }
+
+    /// Returns the names of the choices in the order of their first fields, and gives the fields their new places. So neither the order in
+    /// which a descriptor has choices nor one without fields makes a difference.
+    fn choices(&self, fields: &mut [Field]) -> Result<Vec<String>, Unsuitable> {
+        let mut names: HashSet<_> = fields.iter().map(|field| field.name.clone()).collect();
+        let mut places = HashMap::new();
+        let mut choices = Vec::new();
+        for field in fields {
+            let Presence::Choice(choice) = &mut field.presence else { continue };
+            let place = *places.entry(*choice).or_insert(choices.len());
+            if place == choices.len() {
+                let name = self.descriptor.oneof_decl.get(*choice).map_or("", OneofDescriptorProto::name);
+                let full = full_name(self.name, name)?;
+                if !names.insert(name.to_owned()) {
+                    return Err(Unsuitable::Twice(full));
+                }
+                choices.push(name.to_owned());
+            }
+            *choice = place;
+        }
+        Ok(choices)
     }
 
     fn check_unique(&self, fields: &[Field]) -> Result<(), Unsuitable> {
@@ -134,17 +165,23 @@ impl Reader<'_> {
     fn field(
         &self,
         field: &FieldDescriptorProto,
-        choices: usize,
         enums: &mut BTreeMap<String, Enum>,
     ) -> Result<Field, Unsuitable> {
         let full = full_name(self.name, field.name())?;
-        let number = match field.number() {
-            number @ 1..=LAST => number as u32,
-            number => return Err(Unsuitable::Number { field: full, number }),
-        };
+        if field.extendee.is_some() || field.default_value.is_some() {
+            return Err(Unsuitable::NotProto3(full));
+        }
+        let number = field.number();
+        if !NUMBERS.contains(&number) || KEPT.contains(&number) || self.is_reserved(number) {
+            return Err(Unsuitable::Number { field: full, number });
+        }
         let kind = self.kind(field, &full, enums)?;
-        let presence = presence(field, &kind, choices, &full)?;
-        Ok(Field { number, name: field.name().into(), kind, presence })
+        let presence = self.presence(field, &kind, &full)?;
+        Ok(Field { number: number as u32, name: field.name().into(), kind, presence })
+    }
+
+    fn is_reserved(&self, number: i32) -> bool {
+        self.descriptor.reserved_range.iter().any(|range| (range.start()..range.end()).contains(&number))
     }
 
     fn kind(
@@ -186,32 +223,39 @@ impl Reader<'_> {
             Type::Double => Kind::Number(Number::Double),
         })
     }
-}
 
-fn presence(
-    field: &FieldDescriptorProto,
-    kind: &Kind,
-    choices: usize,
-    full: &str,
-) -> Result<Presence, Unsuitable> {
-    let label = field.label.and_then(|label| Label::try_from(label).ok());
-    match (label, field.oneof_index) {
-        (Some(Label::Repeated), None) => {
-            let is_number = matches!(kind, Kind::Number(_) | Kind::Enum(_));
-            let is_packed = field.options.as_ref().and_then(|options| options.packed).unwrap_or(true);
-            Ok(Presence::Repeated { is_packed: is_number && is_packed })
-        }
-        (Some(Label::Required), _) => Err(Unsuitable::NotProto3(full.into())),
-        (Some(Label::Optional), Some(_)) if field.proto3_optional() => Ok(match kind {
-            // Its address tells it.
-            Kind::Message(_) => Presence::Implicit,
-            _ => Presence::Optional,
-        }),
-        (Some(Label::Optional), Some(choice)) => match usize::try_from(choice) {
-            Ok(choice) if choice < choices => Ok(Presence::Choice(choice)),
+    fn presence(
+        &self,
+        field: &FieldDescriptorProto,
+        kind: &Kind,
+        full: &str,
+    ) -> Result<Presence, Unsuitable> {
+        let label = field.label.and_then(|label| Label::try_from(label).ok());
+        let choice = field.oneof_index.map(|choice| self.choice(choice));
+        match (label, choice) {
+            (Some(Label::Required), _) => Err(Unsuitable::NotProto3(full.into())),
+            (Some(Label::Repeated), None) if !field.proto3_optional() => {
+                let is_number = matches!(kind, Kind::Number(_) | Kind::Enum(_));
+                let is_packed = field.options.as_ref().and_then(|options| options.packed).unwrap_or(true);
+                Ok(Presence::Repeated { is_packed: is_number && is_packed })
+            }
+            // Compilers add a choice for each such field alone.
+            (Some(Label::Optional), Some(Some((_, 1)))) if field.proto3_optional() => Ok(match kind {
+                // Its address tells it.
+                Kind::Message(_) => Presence::Implicit,
+                _ => Presence::Optional,
+            }),
+            (Some(Label::Optional), Some(Some((choice, _)))) if !field.proto3_optional() => {
+                Ok(Presence::Choice(choice))
+            }
+            (Some(Label::Optional), None) if !field.proto3_optional() => Ok(Presence::Implicit),
             _ => Err(Unsuitable::Incomplete(format!("`{full}`"))),
-        },
-        (Some(Label::Optional), None) => Ok(Presence::Implicit),
-        _ => Err(Unsuitable::Incomplete(format!("`{full}`"))),
+        }
+    }
+
+    /// Returns the place of a choice and the number of its fields, if there is such a choice.
+    fn choice(&self, choice: i32) -> Option<(usize, usize)> {
+        let place = usize::try_from(choice).ok().filter(|place| *place < self.descriptor.oneof_decl.len())?;
+        Some((place, *self.fields_of.get(&choice)?))
     }
 }

@@ -25,7 +25,7 @@ fn line_of_method(method: &Method) -> String {
     let Method { service, name, request, response, streams_requests, streams_responses } = method;
     let stream = |streams: &bool| if *streams { "stream " } else { "" };
     format!(
-        "method {service} {name} {}{request} returns {}{response}",
+        "method {service} {name} {}.{request} returns {}.{response}",
         stream(streams_requests),
         stream(streams_responses)
     )
@@ -55,14 +55,15 @@ fn presence_of(message: &Message, presence: Presence) -> String {
     }
 }
 
+/// Names of types begin with a dot, so that no type has the name of a number.
 fn kind_of(kind: &Kind, messages: &[Message]) -> String {
     match kind {
         Kind::Number(number) => name_of(*number).into(),
-        Kind::Enum(name) => name.clone(),
+        Kind::Enum(name) => format!(".{name}"),
         Kind::Text => "string".into(),
         Kind::Bytes => "bytes".into(),
         Kind::Message(message) => {
-            messages.get(*message).map_or_else(String::new, |message| message.name.clone())
+            messages.get(*message).map_or_else(String::new, |message| format!(".{}", message.name))
         }
     }
 }

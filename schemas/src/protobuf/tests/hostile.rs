@@ -75,6 +75,22 @@ fn a_message_within_itself_ends_at_the_depth() {
     assert_eq!(encode(&heap, at, Limits::default()), Err(Fault::Deep(100)));
 }
 
+#[test]
+fn a_message_that_fails_leaves_nothing_of_itself_or_of_another() {
+    let (plan, id) = plan();
+    let (mut heap, at) = with_reference(2, Reference::default());
+    let text = heap.put(b"secret").unwrap();
+    let place = at + plan.field(id, 2).unwrap() as u64;
+    let reference = Reference { at: text, len: 6, capacity: 6 };
+    heap.bytes(place, 16).copy_from_slice(&reference.to_bytes());
+    let mut encoded = Encoded::new();
+    plan.encode(id, &heap, at, Limits::default(), &mut encoded).unwrap();
+    assert_eq!(encoded.as_bytes(), b"\x12\x06secret");
+    let (outside, at) = with_reference(2, Reference { at: u64::MAX, ..reference });
+    assert!(plan.encode(id, &outside, at, Limits::default(), &mut encoded).is_err());
+    assert_eq!(encoded.as_bytes(), b"");
+}
+
 /// Memory of zeros, and of references to itself.
 struct Endless;
 
