@@ -14,6 +14,8 @@
 //! eventfd share their file flags: the peer could clear `O_NONBLOCK`, fill the counter, and so block this
 //! end's next wake-up forever. The ends of a socket have flags of their own.
 //!
+//! Beside connections there are [heaps](heap), in which an application and a daemon share typed messages.
+//!
 //! **Rejected crates:** `iceoryx2` trusts each process that can map its segments, and `interprocess` has only
 //! sockets and pipes; `shmem-ipc` uses these seals too, but carries elements of a fixed size instead of
 //! messages, knows no runtime, and was last released in 2022. `rkyv` reads archives in place, which needs
@@ -28,6 +30,9 @@ mod bell;
 mod connection;
 mod datapath;
 mod handshake;
+// A heap's addresses are 64-bit numbers, and its structures are little-endian.
+#[cfg(all(target_pointer_width = "64", target_endian = "little"))]
+pub mod heap;
 mod listener;
 mod mapping;
 mod memory;

@@ -25,14 +25,25 @@ pub(crate) struct SealedMemory {
 impl SealedMemory {
     /// Creates new memory, all zeros.
     pub(crate) fn create(bytes: usize) -> io::Result<Self> {
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        // A system may forbid executable memory; an old system does not know the flag.
-        let file = match memfd_create("bertha-shm", flags | MemfdFlags::NOEXEC_SEAL) {
-            Err(Errno::INVAL) => memfd_create("bertha-shm", flags)?,
-            created => created?,
-        };
-        ftruncate(&file, bytes as u64)?;
+        let file = unsealed(bytes)?;
         fcntl_add_seals(&file, SEALS)?;
+        Ok(Self { file, bytes })
+    }
+
+    /// Creates new memory, all zeros, that is written through the mapping of `map` alone: later mappings can only read.
+    pub(crate) fn create_read_only(
+        bytes: usize,
+        map: impl FnOnce(BorrowedFd<'_>) -> io::Result<()>,
+    ) -> io::Result<Self> {
+        let file = unsealed(bytes)?;
+        map(file.as_fd())?;
+        fcntl_add_seals(&file, SEALS.union(SealFlags::FUTURE_WRITE))?;
+        Ok(Self { file, bytes })
+    }
+
+    /// Takes memory that a trusted process created.
+    pub(crate) fn trusted(file: OwnedFd) -> io::Result<Self> {
+        let bytes = usize::try_from(fstat(&file)?.st_size).map_err(io::Error::other)?;
         Ok(Self { file, bytes })
     }
 
@@ -67,6 +78,17 @@ impl SealedMemory {
 /// Returns true if this is a file in memory. The kernel answers without asking the file's system, which may let the answer wait.
 pub(crate) fn is_memory(file: &OwnedFd) -> bool {
     fcntl_get_seals(file).is_ok()
+}
+
+fn unsealed(bytes: usize) -> io::Result<OwnedFd> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    // A system may forbid executable memory; an old system does not know the flag.
+    let file = match memfd_create("bertha-shm", flags | MemfdFlags::NOEXEC_SEAL) {
+        Err(Errno::INVAL) => memfd_create("bertha-shm", flags)?,
+        created => created?,
+    };
+    ftruncate(&file, bytes as u64)?;
+    Ok(file)
 }
 
 struct Found {

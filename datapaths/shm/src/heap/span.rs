@@ -1,0 +1,161 @@
+//! The range of addresses in which the regions of a heap lie behind one another.
+//!
+//! ```text
+//!  base      base + 64 KiB                              base + 4 GiB
+//!  | header | region | region        | reserved ...    |
+//! ```
+#![allow(unsafe_code)]
+
+use super::layout::{Base, HEADER, LARGEST, PAGE, SPAN};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
+use std::os::fd::BorrowedFd;
+use std::{io, ptr};
+
+/// Addresses of this process that are reserved for a heap. Dropping it unmaps the regions.
+#[derive(Debug)]
+pub(super) struct Span {
+    base: Base,
+    /// Number of bytes in the regions.
+    mapped: usize,
+    /// True while every address of the range belongs to it.
+    is_whole: bool,
+}
+
+impl Span {
+    /// Reserves a range without memory.
+    pub(super) fn reserve() -> io::Result<Self> {
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: the kernel chooses addresses where nothing is mapped.
+        let start = unsafe { mmap_anonymous(ptr::null_mut(), 2 * SPAN, ProtFlags::empty(), flags) }?;
+        let start = start.expose_provenance();
+        let base = start.next_multiple_of(SPAN);
+        // SAFETY: the addresses before the base were reserved above, and nothing lies there.
+        unsafe { unmap(start, base - start) }?;
+        // SAFETY: the addresses behind the span were reserved above, and nothing lies there.
+        unsafe { unmap(base + SPAN, start + SPAN - base) }?;
+        let base = Base::new(base as u64).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { base, mapped: 0, is_whole: true })
+    }
+
+    pub(super) fn base(&self) -> Base {
+        self.base
+    }
+
+    /// Returns the number of bytes that are mapped from [`start`](Self::start) on.
+    #[inline]
+    pub(super) fn mapped(&self) -> usize {
+        self.mapped
+    }
+
+    /// Returns the beginning of the first region.
+    #[inline]
+    pub(super) fn start(&self) -> *mut u8 {
+        pointer(self.base.address(0).get())
+    }
+
+    /// Makes the header usable: private memory of this process, all zeros. Returns its beginning, which is the base.
+    pub(super) fn header(&self) -> io::Result<*mut u8> {
+        let header: *mut u8 = pointer(self.base.get());
+        // SAFETY: the header belongs to this span, and regions lie behind it.
+        unsafe { mprotect(header.cast(), HEADER, MprotectFlags::READ | MprotectFlags::WRITE) }?;
+        Ok(header)
+    }
+
+    /// Maps a region behind the others.
+    pub(super) fn map(&mut self, file: BorrowedFd<'_>, bytes: usize, access: ProtFlags) -> io::Result<()> {
+        if bytes == 0 || bytes > LARGEST - self.mapped || !bytes.is_multiple_of(PAGE) || !self.is_whole {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let (place, flags) = (self.start().wrapping_add(self.mapped), MapFlags::SHARED | MapFlags::FIXED);
+        // SAFETY: the range lies within the span, whose addresses all belong to it, and behind the regions that are in use.
+        let made = unsafe { mmap(place.cast(), bytes, access, flags, file, 0) };
+        // Some kernels leave a hole where they fail, which may become memory of another part of the process.
+        self.is_whole = made.is_ok();
+        made?;
+        self.mapped += bytes;
+        Ok(())
+    }
+
+    /// Gives up all but the first bytes: later regions are mapped in the place of those behind.
+    pub(super) fn truncate(&mut self, mapped: usize) {
+        self.mapped = mapped.min(self.mapped);
+    }
+}
+
+impl Drop for Span {
+    fn drop(&mut self) {
+        // The range of a span with a hole is left alone: it costs addresses, and memory only where regions are.
+        if !self.is_whole {
+            return;
+        }
+        // SAFETY: all addresses belong to the span, and no reference into it outlives the span.
+        if let Err(error) = unsafe { unmap(self.base.get() as usize, SPAN) } {
+            tracing::debug!(%error, "a heap is not unmapped");
+        }
+    }
+}
+
+/// Returns a pointer to a value in a span of this process.
+#[inline]
+pub(super) fn pointer<T>(address: u64) -> *mut T {
+    // The address of each span was exposed when it was reserved.
+    ptr::with_exposed_provenance_mut(address as usize)
+}
+
+/// Unmaps addresses, if there are any.
+///
+/// # Safety
+/// The addresses belong to the caller, and nothing that lies there is used any more.
+unsafe fn unmap(start: usize, bytes: usize) -> io::Result<()> {
+    if bytes == 0 {
+        return Ok(());
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { munmap(ptr::with_exposed_provenance_mut(start), bytes) }?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Region;
+    use super::*;
+
+    const ACCESS: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
+
+    #[test]
+    fn regions_lie_behind_one_another() {
+        let mut span = Span::reserve().unwrap();
+        assert!(span.base().get().is_multiple_of(SPAN as u64));
+        for (number, pages) in [1, 3].into_iter().enumerate() {
+            let (region, before) = (Region::writable(pages * PAGE).unwrap(), span.mapped());
+            span.map(region.file(), region.bytes(), ACCESS).unwrap();
+            let last = span.start().wrapping_add(span.mapped() - 1);
+            assert_eq!(span.mapped(), before + pages * PAGE);
+            // SAFETY: the last byte of what was mapped, which this thread alone uses.
+            unsafe { last.write(number as u8 + 1) };
+            let mut read = [0];
+            rustix::io::pread(region.file(), &mut read, (pages * PAGE - 1) as u64).unwrap();
+            assert_eq!(read, [number as u8 + 1]);
+        }
+    }
+
+    #[test]
+    fn what_is_no_region_is_not_mapped() {
+        let mut span = Span::reserve().unwrap();
+        let region = Region::writable(PAGE).unwrap();
+        for bytes in [0, 4096, PAGE + 1, LARGEST + PAGE, usize::MAX] {
+            assert!(span.map(region.file(), bytes, ACCESS).is_err(), "{bytes}");
+        }
+        assert_eq!(span.mapped(), 0);
+        span.map(region.file(), PAGE, ACCESS).unwrap();
+        assert!(span.map(region.file(), LARGEST, ACCESS).is_err());
+    }
+
+    #[test]
+    fn a_span_in_which_mapping_failed_is_left_alone() {
+        let mut span = Span::reserve().unwrap();
+        let (region, socket) =
+            (Region::writable(PAGE).unwrap(), std::os::unix::net::UnixStream::pair().unwrap().0);
+        assert!(span.map(std::os::fd::AsFd::as_fd(&socket), PAGE, ACCESS).is_err());
+        assert!(span.map(region.file(), PAGE, ACCESS).is_err());
+    }
+}
