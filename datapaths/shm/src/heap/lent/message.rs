@@ -1,7 +1,7 @@
 //! A message while the daemon writes it.
 
+use super::super::ledger::Chunk;
 use super::Lent;
-use super::ledger::Chunk;
 use std::mem;
 
 /// Size of the smallest chunk: a message with a few small fields has one.

@@ -1,10 +1,13 @@
 //! The receive heap of an application, as the daemon writes it.
 #![allow(unsafe_code)]
 
+mod message;
+
 use super::arena::Arena;
 use super::layout::Base;
 use super::ledger::{Chunk, Ledger};
-use super::{Full, Message, Region};
+use super::{Full, Region};
+pub use message::Message;
 use rustix::mm::ProtFlags;
 use std::{io, mem, slice};
 
@@ -17,7 +20,7 @@ pub struct Lent {
     /// Where the heap lies in the application.
     base: Base,
     arena: Arena,
-    pub(super) ledger: Ledger,
+    ledger: Ledger,
     /// The regions that the application does not know yet.
     new: Vec<Region>,
 }
