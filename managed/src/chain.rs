@@ -260,7 +260,7 @@ fn fill(burst: &mut Burst, engine: &dyn Engine, contents: &mut impl Contents) {
     });
 }
 
-/// What stands in the place of an engine that is lost.
+/// The engine in the place of one that is lost. It lets no request pass.
 #[derive(Debug)]
 struct Closed;
 

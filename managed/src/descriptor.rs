@@ -1,9 +1,9 @@
-//! What an application and the daemon tell each other of a message.
+//! The news of a message between an application and the daemon.
 
 use bertha_chunnels::rpc::FailureKind;
 use std::fmt;
 
-/// What stands in the queues between an application and the daemon: a message that lies in a heap, or a notice.
+/// An entry of the queues between an application and the daemon: a message that lies in a heap, or a notice.
 ///
 /// A descriptor has 64 bytes. All numbers are little-endian, and bytes that no kind uses are zero:
 ///

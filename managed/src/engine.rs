@@ -1,4 +1,4 @@
-//! What an engine is.
+//! The interface of engines.
 
 use crate::{Burst, Message, Settings, Unsuitable};
 use bertha_schemas::{Path, Plan, Schema};
@@ -42,7 +42,7 @@ pub trait Engine: Debug + Send {
     fn take_apart(self: Box<Self>) -> Parts;
 }
 
-/// What is left of an engine that was taken apart.
+/// The parts of an engine that was taken apart.
 #[derive(Debug, Default)]
 pub struct Parts {
     /// The version of the state's format.
@@ -72,7 +72,7 @@ pub trait EngineKind: Debug + Send + Sync {
     fn restore(&self, parts: &mut Parts, binding: &Binding) -> Result<Box<dyn Engine>, Unsuitable>;
 }
 
-/// What an engine's calls have in common.
+/// The schema of an engine's calls.
 #[derive(Debug, Clone)]
 pub struct Binding {
     /// The schema that both ends have.

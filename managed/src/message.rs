@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// A message of a call between an application and its peer, as engines see it.
 #[derive(Debug)]
 pub struct Message {
-    /// What the message is.
+    /// The kind of the message.
     pub kind: Kind,
     /// The number of the call among those of the application.
     pub call: u64,
@@ -21,7 +21,7 @@ pub struct Message {
     pub content: Option<Box<PrivateMemory>>,
 }
 
-/// What a [`Message`] is.
+/// The kind of a [`Message`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// A request.

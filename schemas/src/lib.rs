@@ -36,7 +36,6 @@
 //!
 //! Encoding and decoding follow the [encoding of protobuf](https://protobuf.dev/programming-guides/encoding/): fields that are unknown are
 //! skipped and dropped, repeated numbers arrive packed or one by one, and of a field that comes twice the last counts, or both are merged.
-
 //!
 //! # Native frames
 //!

@@ -18,8 +18,8 @@ use crate::{MessageId, Plan, PrivateMemory, Schema};
 #[derive(Debug, Clone)]
 pub struct Path {
     steps: Vec<Step>,
-    /// The size of the structures to which each step leads, or of its elements.
-    sizes: Vec<u32>,
+    /// The number of bytes of each element, where a step leads to several.
+    sizes: Vec<usize>,
 }
 
 /// A value of a field.
@@ -53,18 +53,14 @@ impl Path {
         while let Some(name) = names.next() {
             let field = schema.messages[within].fields.iter().find(|field| field.name == name)?;
             let step = plan.step(MessageId(within as u32), field.number)?;
-            let is_last = names.peek().is_none();
-            let size = match field.kind {
-                Kind::Message(inner) if !is_last => {
-                    within = inner;
-                    plan.size(MessageId(inner as u32)) as u32
-                }
+            match field.kind {
+                Kind::Message(inner) if names.peek().is_some() => within = inner,
                 Kind::Message(_) => return None,
-                _ if is_last => step.element.size(),
+                _ if names.peek().is_none() => {}
                 _ => return None,
-            };
+            }
             steps.push(step);
-            sizes.push(size);
+            sizes.push(plan.stride(step.element));
         }
         Some(Self { steps, sizes })
     }
@@ -99,7 +95,7 @@ impl Path {
         structure: u64,
         is_asked_for: &mut impl FnMut(Value<'_>) -> bool,
     ) -> bool {
-        let (step, size) = (&self.steps[depth], u64::from(self.sizes[depth]));
+        let (step, size) = (&self.steps[depth], self.sizes[depth] as u64);
         let at = structure + u64::from(step.at);
         let told = |place: u32, len: u32| word(memory.slice(structure + u64::from(place), len as usize));
         let (first, count) = match step.told {

@@ -44,7 +44,7 @@ impl EngineKind for Acl {
                 parts.version
             )));
         };
-        let list = List { is_of_permitted: kind == "allow", values: lines.map(Into::into).collect() };
+        let list = List::of(kind == "allow", lines.map(Into::into));
         Ok(Box::new(AccessControl::new(field.to_owned(), list, binding)?))
     }
 }
@@ -54,18 +54,24 @@ struct List {
     /// True if the values are those that may pass.
     is_of_permitted: bool,
     values: HashSet<String>,
+    /// The values that are whole numbers, so that a call's number needs no text.
+    numbers: HashSet<i128>,
 }
 
 impl List {
+    fn of(is_of_permitted: bool, values: impl IntoIterator<Item = String>) -> Self {
+        let values: HashSet<_> = values.into_iter().collect();
+        // A number in another notation names nothing.
+        let number = |value: &String| value.parse().ok().filter(|number: &i128| number.to_string() == *value);
+        let numbers = values.iter().filter_map(number).collect();
+        Self { is_of_permitted, values, numbers }
+    }
+
     fn taken(settings: &mut Settings) -> Result<Option<Self>, Unsuitable> {
-        let of = |is_of_permitted, values: Vec<String>| Self {
-            is_of_permitted,
-            values: values.into_iter().collect(),
-        };
         match (settings.take_list("deny"), settings.take_list("allow")) {
             (Some(_), Some(_)) => Err(Unsuitable::new("acl takes one list: deny or allow")),
-            (Some(denied), None) => Ok(Some(of(false, denied))),
-            (None, Some(allowed)) => Ok(Some(of(true, allowed))),
+            (Some(denied), None) => Ok(Some(Self::of(false, denied))),
+            (None, Some(allowed)) => Ok(Some(Self::of(true, allowed))),
             (None, None) => Ok(None),
         }
     }
@@ -87,9 +93,8 @@ impl List {
         match value {
             Value::Text(text) => self.values.contains(text),
             Value::Bytes(bytes) => std::str::from_utf8(bytes).is_ok_and(|text| self.values.contains(text)),
-            // A text of a number is short, and few fields of such lists are numbers.
-            Value::Signed(number) => self.values.contains(&number.to_string()),
-            Value::Unsigned(number) => self.values.contains(&number.to_string()),
+            Value::Signed(number) => self.numbers.contains(&number.into()),
+            Value::Unsigned(number) => self.numbers.contains(&number.into()),
             Value::Bool(value) => self.values.contains(if value { "true" } else { "false" }),
             _ => false,
         }

@@ -46,7 +46,7 @@ impl EngineKind for RateLimit {
     }
 }
 
-/// What a limiter permits.
+/// The bounds of a limiter.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     per_second: Calls,

@@ -1,4 +1,4 @@
-//! From memory to memory.
+//! The way of a message from memory to memory.
 
 use crate::plan::{Element, REFERENCE, Step, Told};
 use crate::reference::{Reference, word};
@@ -149,10 +149,7 @@ impl<M: Memory, R: Room> Copier<'_, M, R> {
     }
 
     fn repeated(&mut self, step: &Step, element: Element, at: u64, depth: u32) -> Result<(), Fault> {
-        let size = match element {
-            Element::Message(message) => self.plan.size(message),
-            _ => element.size() as usize,
-        };
+        let size = self.plan.stride(element);
         let Some((row, len)) = self.row(at, size)? else { return Ok(()) };
         let mut elements = (0..len as u64).map(|place| row + place * size as u64);
         match element {

@@ -46,7 +46,7 @@ struct Structure {
     steps: (u32, u32),
 }
 
-/// What tells which fields are there, at the beginning of a structure.
+/// The beginning of a structure, which tells which fields are there.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Head {
     /// Number of bits, in words.
@@ -79,6 +79,15 @@ impl Plan {
     /// Panics if the message is of another plan, and this plan has fewer.
     pub fn size(&self, message: MessageId) -> usize {
         self.structure(message).size as usize
+    }
+
+    /// Returns the number of bytes that each of repeated elements takes.
+    #[inline]
+    pub(crate) fn stride(&self, element: Element) -> usize {
+        match element {
+            Element::Message(message) => self.size(message),
+            _ => element.size() as usize,
+        }
     }
 
     /// Returns the place of a field in its message's structure, in bytes from the beginning.

@@ -183,10 +183,7 @@ impl<R: Room> Decoder<'_, R> {
         depth: u32,
     ) -> Result<(), Fault> {
         let place = structure + u64::from(step.at);
-        let size = match step.element {
-            Element::Message(message) => self.plan.size(message),
-            element => element.size() as usize,
-        };
+        let size = self.plan.stride(step.element);
         let mut reference = Reference::read(self.room.bytes(place, REFERENCE as usize));
         let mut at = reference.at + u64::from(reference.len) * size as u64;
         if reference.len == reference.capacity {

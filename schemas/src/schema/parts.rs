@@ -18,7 +18,7 @@ enum Part {
     Message,
     Enum,
     Service,
-    /// What has no parts with parts that are counted.
+    /// A part whose parts are counted, and not theirs.
     Other,
 }
 

@@ -11,7 +11,7 @@ use std::{fmt, io, slice};
 /// A heap that another process writes to at any time. Its bytes are copied, and no reference to them exists.
 #[derive(Debug)]
 pub struct Foreign {
-    /// Where the heap lies in the application.
+    /// The address of the heap in the application.
     base: Base,
     span: Span,
 }

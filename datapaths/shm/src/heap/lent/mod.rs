@@ -17,7 +17,7 @@ use std::{io, mem, slice};
 /// message. Identifiers come from a hostile process: a wrong one changes nothing.
 #[derive(Debug)]
 pub struct Lent {
-    /// Where the heap lies in the application.
+    /// The address of the heap in the application.
     base: Base,
     arena: Arena,
     ledger: Ledger,

@@ -25,7 +25,7 @@ const LEAST: u32 = 4;
 #[repr(C)]
 pub struct Vec<T> {
     /// Address of a block for `capacity` elements, which this vector owns, in a heap that it holds; or the heap's base, without a capacity.
-    /// In a received message also zero, without elements.
+    /// A received message may have zero, without elements.
     address: u64,
     len: u32,
     capacity: u32,
