@@ -1,7 +1,6 @@
 //! Blocks of memory that grows by regions.
 
-use super::Full;
-use super::slab::Slab;
+use super::slab::{Growth, Slab};
 use super::span::Span;
 use std::io;
 
@@ -31,11 +30,12 @@ impl Arena {
     pub(super) fn allocate(
         &mut self,
         bytes: usize,
+        growth: Growth,
         add: impl FnOnce(&mut Span, usize) -> io::Result<()>,
-    ) -> Result<usize, Full> {
+    ) -> io::Result<usize> {
         match self.slab.allocate(bytes) {
             Some(offset) => Ok(offset),
-            None => self.grow(bytes, add),
+            None => self.grow(bytes, growth, add),
         }
     }
 
@@ -49,18 +49,18 @@ impl Arena {
     fn grow(
         &mut self,
         bytes: usize,
+        growth: Growth,
         add: impl FnOnce(&mut Span, usize) -> io::Result<()>,
-    ) -> Result<usize, Full> {
-        let wanted = self.slab.wanted(bytes).ok_or(Full)?;
+    ) -> io::Result<usize> {
+        let wanted = self.slab.wanted(bytes, growth).ok_or(io::ErrorKind::QuotaExceeded)?;
         if let Err(error) = add(&mut self.span, wanted) {
             // A region may be mapped, and yet not be what it should.
             self.span.truncate(self.slab.granted());
-            tracing::debug!(%error, bytes = wanted, "a heap does not grow");
-            return Err(Full);
+            return Err(error);
         }
-        self.slab.grow(wanted)?;
+        self.slab.grow(wanted).ok_or(io::ErrorKind::QuotaExceeded)?;
         debug_assert_eq!(self.slab.granted(), self.span.mapped(), "what is mapped is granted");
-        self.slab.allocate(bytes).ok_or(Full)
+        self.slab.allocate(bytes).ok_or(io::ErrorKind::QuotaExceeded.into())
     }
 }
 
@@ -77,12 +77,13 @@ mod tests {
     #[test]
     fn a_region_that_fails_after_it_was_mapped_is_not_used() {
         let mut arena = Arena::new(1 << 20).unwrap();
-        let failed = arena.allocate(8, |span, bytes| {
+        let failed = arena.allocate(8, Growth::Doubled, |span, bytes| {
             map(span, bytes)?;
             Err(io::ErrorKind::Other.into())
         });
-        assert_eq!((failed, arena.granted(), arena.span().mapped()), (Err(Full), 0, 0));
-        assert_eq!(arena.allocate(8, map), Ok(0));
+        let kind = failed.unwrap_err().kind();
+        assert_eq!((kind, arena.granted(), arena.span().mapped()), (io::ErrorKind::Other, 0, 0));
+        assert_eq!(arena.allocate(8, Growth::Doubled, map).unwrap(), 0);
         assert_eq!((arena.granted(), arena.span().mapped()), (1 << 20, 1 << 20));
     }
 }

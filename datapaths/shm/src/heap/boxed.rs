@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::layout::assert_fits;
+use super::send::Release;
 use super::span::pointer;
 use super::{Full, Heap};
 use std::fmt;
@@ -51,7 +52,7 @@ impl<T> Box<T> {
         // SAFETY: the box owns the value, and is not dropped, so the value is moved once.
         let value = unsafe { boxed.pointer().read() };
         // SAFETY: the box holds the heap and owns the block, whose value has left; it is not used any more.
-        unsafe { Heap::release(boxed.address.get(), size_of::<T>()) };
+        drop(unsafe { boxed.release() });
         value
     }
 
@@ -63,6 +64,15 @@ impl<T> Box<T> {
     #[inline]
     fn pointer(&self) -> *mut T {
         pointer(self.address.get())
+    }
+
+    /// Ends the box when the result is dropped.
+    ///
+    /// # Safety
+    /// The box is not used any more then, and its value is gone.
+    unsafe fn release(&self) -> Release {
+        // SAFETY: the box holds the heap and owns the block; the rest is the caller's promise.
+        unsafe { Release::of(self.address.get(), size_of::<T>()) }
     }
 }
 
@@ -88,10 +98,10 @@ impl<T> DerefMut for Box<T> {
 
 impl<T> Drop for Box<T> {
     fn drop(&mut self) {
+        // SAFETY: the result is dropped at the end of this function, behind the value.
+        let _release = unsafe { self.release() };
         // SAFETY: the box owns the value, which is not used any more.
         unsafe { ptr::drop_in_place(self.pointer()) };
-        // SAFETY: the box holds the heap and owns the block, whose value is gone; it is not used any more.
-        unsafe { Heap::release(self.address.get(), size_of::<T>()) };
     }
 }
 

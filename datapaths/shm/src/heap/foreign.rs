@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::Region;
-use super::layout::Base;
+use super::layout::{Base, LARGEST};
 use super::span::Span;
 use rustix::mm::ProtFlags;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,6 +13,7 @@ use std::{fmt, io, slice};
 pub struct Foreign {
     /// The address of the heap in the application.
     base: Base,
+    quota: usize,
     span: Span,
 }
 
@@ -24,12 +25,13 @@ pub struct Outside {
 }
 
 impl Foreign {
-    /// Creates the daemon's end of a heap that begins at this address of the application.
+    /// Creates the daemon's end of a heap that begins at this address of the application, and grows to at most `quota` bytes.
     ///
     /// # Errors
     /// Fails if no heap can begin there, or with the errors of the system.
-    pub fn new(base: u64) -> io::Result<Self> {
-        Ok(Self { base: Base::new(base).ok_or(io::ErrorKind::InvalidInput)?, span: Span::reserve()? })
+    pub fn new(base: u64, quota: usize) -> io::Result<Self> {
+        let base = Base::new(base).ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(Self { base, quota: quota.min(LARGEST), span: Span::reserve()? })
     }
 
     /// Returns the number of bytes of the regions.
@@ -40,8 +42,11 @@ impl Foreign {
     /// Adds the region that the application maps next.
     ///
     /// # Errors
-    /// Fails if the heap would be larger than heaps are, or with the errors of the system.
+    /// Fails if the quota has no room for it, or if the heap has 256 regions; or with the errors of the system.
     pub fn add(&mut self, region: &Region) -> io::Result<()> {
+        if region.bytes() > self.quota - self.granted() {
+            return Err(io::ErrorKind::QuotaExceeded.into());
+        }
         self.span.map(region.file(), region.bytes(), ProtFlags::READ)
     }
 

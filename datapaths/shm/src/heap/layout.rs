@@ -14,6 +14,9 @@ pub(super) const PAGE: usize = 64 << 10;
 /// Maximum number of bytes in the regions of a heap.
 pub(super) const LARGEST: usize = SPAN - HEADER;
 
+/// Maximum number of regions in a heap: each costs the daemon one of the mappings of which the system gives a process some 65,000.
+pub(super) const REGIONS: usize = 256;
+
 /// Alignment of blocks, and so the largest alignment of values.
 pub(super) const ALIGNMENT: usize = 16;
 

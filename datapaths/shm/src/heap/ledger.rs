@@ -3,6 +3,13 @@
 /// Maximum number of messages that an application has at once.
 const MOST: usize = 1 << 16;
 
+/// Maximum number of chunks of a message: each is looked at where bytes are, and an application that keeps its heap in pieces chooses how
+/// many there are.
+const CHUNKS: usize = 1024;
+
+/// Number of chunks for which a free slot keeps room.
+const KEPT: usize = 8;
+
 /// A block in which a message has reservations.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chunk {
@@ -48,8 +55,18 @@ impl Ledger {
 
     /// Returns the chunks of a message.
     #[inline]
-    pub(super) fn chunks(&mut self, slot: u16) -> &mut Vec<Chunk> {
-        &mut self.slots[usize::from(slot)].chunks
+    pub(super) fn chunks(&self, slot: u16) -> &[Chunk] {
+        &self.slots[usize::from(slot)].chunks
+    }
+
+    /// Returns true if a message may have another chunk.
+    pub(super) fn has_room(&self, slot: u16) -> bool {
+        self.chunks(slot).len() < CHUNKS
+    }
+
+    /// Gives a chunk to a message.
+    pub(super) fn add(&mut self, slot: u16, chunk: Chunk) {
+        self.slots[usize::from(slot)].chunks.push(chunk);
     }
 
     /// Lends a message, and returns its identifier.
@@ -70,11 +87,12 @@ impl Ledger {
         Some(slot)
     }
 
-    /// Makes the slot of a message free. The list of chunks keeps its room for the next message.
+    /// Makes the slot of a message free. A short list of chunks keeps its room for the next message.
     pub(super) fn close(&mut self, slot: u16) {
         let closed = &mut self.slots[usize::from(slot)];
         closed.generation = closed.generation.wrapping_add(1);
         closed.chunks.clear();
+        closed.chunks.shrink_to(KEPT);
         self.free.push(slot);
     }
 }
@@ -108,6 +126,19 @@ mod tests {
         assert_eq!(std::iter::from_fn(|| ledger.open()).count(), MOST);
         ledger.close(7);
         assert_eq!((ledger.open(), ledger.open()), (Some(7), None));
+    }
+
+    #[test]
+    fn a_message_has_no_more_chunks_than_it_may_and_its_slot_keeps_few() {
+        let mut ledger = Ledger::default();
+        let slot = ledger.open().unwrap();
+        for offset in 0..CHUNKS {
+            assert!(ledger.has_room(slot));
+            ledger.add(slot, Chunk { offset, bytes: 1 });
+        }
+        assert!(!ledger.has_room(slot));
+        ledger.close(slot);
+        assert!(ledger.slots[0].chunks.capacity() <= KEPT && ledger.has_room(slot));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use super::arena::Arena;
 use super::layout::Base;
+use super::slab::Growth;
 use super::span::{Span, pointer};
 use super::{Full, Region};
 use parking_lot::Mutex;
@@ -14,11 +15,15 @@ use std::sync::Arc;
 use std::{fmt, io, mem};
 
 /// The daemon, as a heap sees it.
-pub trait Source: Send + Sync {
+///
+/// # Safety
+/// Values lie in the regions. So each region is a file of its own, which no other call returns; and while the heap lives, no process but
+/// this one writes to the file or maps it for writing, and this one does so through the heap alone.
+pub unsafe trait Source: Send + Sync {
     /// Asks the daemon for a region of this size, and waits for it. The heap is locked meanwhile: the call must not use it.
     ///
     /// # Errors
-    /// Any error means that there is no room.
+    /// Any error means that there is no room for so many bytes. A heap that grew in advance asks once more, for what it needs.
     fn region(&self, bytes: usize) -> io::Result<OwnedFd>;
 }
 
@@ -66,6 +71,14 @@ impl Heap {
 
     /// Takes a block, and returns its address, a multiple of 16.
     pub(super) fn allocate(&self, bytes: usize) -> Result<NonZero<u64>, Full> {
+        let taken = self.take(bytes, Growth::Doubled).or_else(|_| self.take(bytes, Growth::Least));
+        let offset = taken.map_err(|error| Full::because(&error))?;
+        Ok(self.shared.base.address(offset))
+    }
+
+    /// Takes a block, and returns its offset. The heap is locked meanwhile, and no more when an error of the source is seen or dropped.
+    #[inline]
+    fn take(&self, bytes: usize, growth: Growth) -> io::Result<usize> {
         let add = |span: &mut Span, wanted| {
             let region = Region::granted(self.shared.source.region(wanted)?)?;
             if region.bytes() != wanted {
@@ -73,8 +86,7 @@ impl Heap {
             }
             span.map(region.file(), wanted, ProtFlags::READ | ProtFlags::WRITE)
         };
-        let offset = self.shared.arena.lock().allocate(bytes, add)?;
-        Ok(self.shared.base.address(offset))
+        self.shared.arena.lock().allocate(bytes, growth, add)
     }
 
     /// Makes a block free.
@@ -86,7 +98,7 @@ impl Heap {
         self.shared.arena.lock().free(offset as usize, bytes);
     }
 
-    /// Counts a value as a holder, until it calls [`release`](Self::release).
+    /// Counts a value as a holder, until it [releases](Release) it.
     pub(super) fn hold(&self) {
         mem::forget(self.clone());
     }
@@ -103,18 +115,32 @@ impl Heap {
         // SAFETY: the pointer is that of a living `Arc`, and its count is that of the holder, since the result is not dropped.
         ManuallyDrop::new(Self { shared: unsafe { Arc::from_raw(shared) } })
     }
+}
 
-    /// Makes a holder's block free, if it has bytes, and ends the hold.
+/// The end of a hold. Its drop makes a holder's block free, if it has bytes, and then lets go of the heap.
+pub(super) struct Release {
+    address: u64,
+    bytes: usize,
+}
+
+impl Release {
+    /// Ends a hold when the result is dropped, which happens also where the drop of a value in the block panics.
     ///
     /// # Safety
     /// The address is the base of the heap that the caller holds, or a block in it that was allocated with this number of bytes. The
-    /// caller uses neither any more.
-    pub(super) unsafe fn release(address: u64, bytes: usize) {
-        // SAFETY: the caller holds the heap until the end of this function.
-        let heap = unsafe { Self::at(address) };
-        if bytes > 0 {
-            // SAFETY: the caller's promise.
-            unsafe { heap.free(address, bytes) };
+    /// caller uses neither any more once the result is dropped.
+    pub(super) unsafe fn of(address: u64, bytes: usize) -> Self {
+        Self { address, bytes }
+    }
+}
+
+impl Drop for Release {
+    fn drop(&mut self) {
+        // SAFETY: the promise of `of`: the caller held the heap, and does so until the end of this function.
+        let heap = unsafe { Heap::at(self.address) };
+        if self.bytes > 0 {
+            // SAFETY: the promise of `of`.
+            unsafe { heap.free(self.address, self.bytes) };
         }
         // The count was forgotten in `hold`.
         drop(ManuallyDrop::into_inner(heap));

@@ -6,7 +6,7 @@
 //! ```
 #![allow(unsafe_code)]
 
-use super::layout::{Base, HEADER, LARGEST, PAGE, SPAN};
+use super::layout::{Base, HEADER, LARGEST, PAGE, REGIONS, SPAN};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
 use std::os::fd::BorrowedFd;
 use std::{io, ptr};
@@ -17,6 +17,8 @@ pub(super) struct Span {
     base: Base,
     /// Number of bytes in the regions.
     mapped: usize,
+    /// Number of regions, with those that were given up.
+    regions: usize,
     /// True while every address of the range belongs to it.
     is_whole: bool,
 }
@@ -34,7 +36,7 @@ impl Span {
         // SAFETY: the addresses behind the span were reserved above, and nothing lies there.
         unsafe { unmap(base + SPAN, start + SPAN - base) }?;
         let base = Base::new(base as u64).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { base, mapped: 0, is_whole: true })
+        Ok(Self { base, mapped: 0, regions: 0, is_whole: true })
     }
 
     pub(super) fn base(&self) -> Base {
@@ -66,6 +68,10 @@ impl Span {
         if bytes == 0 || bytes > LARGEST - self.mapped || !bytes.is_multiple_of(PAGE) || !self.is_whole {
             return Err(io::ErrorKind::InvalidInput.into());
         }
+        if self.regions == REGIONS {
+            return Err(io::ErrorKind::QuotaExceeded.into());
+        }
+        self.regions += 1;
         let (place, flags) = (self.start().wrapping_add(self.mapped), MapFlags::SHARED | MapFlags::FIXED);
         // SAFETY: the range lies within the span, whose addresses all belong to it, and behind the regions that are in use.
         let made = unsafe { mmap(place.cast(), bytes, access, flags, file, 0) };
@@ -84,12 +90,10 @@ impl Span {
 
 impl Drop for Span {
     fn drop(&mut self) {
-        // The range of a span with a hole is left alone: it costs addresses, and memory only where regions are.
-        if !self.is_whole {
-            return;
-        }
-        // SAFETY: all addresses belong to the span, and no reference into it outlives the span.
-        if let Err(error) = unsafe { unmap(self.base.get() as usize, SPAN) } {
+        // What lies behind the regions of a span with a hole may belong to another part of the process. It costs addresses, and no memory.
+        let owned = if self.is_whole { SPAN } else { HEADER + self.mapped };
+        // SAFETY: these addresses belong to the span, and no reference into it outlives the span.
+        if let Err(error) = unsafe { unmap(self.base.get() as usize, owned) } {
             tracing::debug!(%error, "a heap is not unmapped");
         }
     }
@@ -151,11 +155,28 @@ mod tests {
     }
 
     #[test]
-    fn a_span_in_which_mapping_failed_is_left_alone() {
+    fn the_number_of_regions_is_bounded() {
+        let mut span = Span::reserve().unwrap();
+        let region = Region::writable(PAGE).unwrap();
+        for _ in 0..REGIONS {
+            span.map(region.file(), PAGE, ACCESS).unwrap();
+        }
+        let refused = span.map(region.file(), PAGE, ACCESS).unwrap_err();
+        assert_eq!((refused.kind(), span.mapped()), (io::ErrorKind::QuotaExceeded, REGIONS * PAGE));
+    }
+
+    #[test]
+    fn a_span_in_which_mapping_failed_grows_no_more_and_gives_its_regions_back() {
         let mut span = Span::reserve().unwrap();
         let (region, socket) =
             (Region::writable(PAGE).unwrap(), std::os::unix::net::UnixStream::pair().unwrap().0);
+        span.map(region.file(), PAGE, ACCESS).unwrap();
         assert!(span.map(std::os::fd::AsFd::as_fd(&socket), PAGE, ACCESS).is_err());
         assert!(span.map(region.file(), PAGE, ACCESS).is_err());
+        let mapping = format!("{:x}-", span.start().addr());
+        let is_mapped = || std::fs::read_to_string("/proc/self/maps").unwrap().contains(&mapping);
+        assert!(is_mapped());
+        drop(span);
+        assert!(!is_mapped());
     }
 }

@@ -7,10 +7,16 @@ use std::mem;
 /// Size of the smallest chunk: a message with a few small fields has one.
 const SMALLEST: usize = 256;
 
-/// Size up to which chunks double, and up to which a hint counts, since a stranger may have given it.
-const LARGEST: usize = 1 << 20;
+/// Size up to which a hint counts, since a stranger may have given it.
+const HINTED: usize = 1 << 20;
+
+/// Size up to which chunks double.
+const LARGEST: usize = 16 << 20;
 
 /// A message that takes room in a receive heap, in chunks that grow. Dropping an unfinished message makes its room free.
+///
+/// The rest of a chunk has the bytes of earlier messages of the same application, among them unfinished ones, which the application can
+/// read. What an application must never see is not written to its heap.
 #[derive(Debug)]
 pub struct Message<'a> {
     lent: &'a mut Lent,
@@ -23,7 +29,7 @@ pub struct Message<'a> {
 
 impl<'a> Message<'a> {
     pub(super) fn new(lent: &'a mut Lent, slot: u16, hint: usize) -> Self {
-        let next = hint.clamp(SMALLEST, LARGEST).next_multiple_of(8);
+        let next = hint.clamp(SMALLEST, HINTED).next_multiple_of(8);
         Self { lent, slot, rest: Chunk { offset: 0, bytes: 0 }, next }
     }
 
@@ -49,7 +55,7 @@ impl<'a> Message<'a> {
     /// Returns reserved bytes.
     ///
     /// # Panics
-    /// Panics if the bytes do not lie in a single reservation.
+    /// Panics if the bytes do not lie in the chunk of a reservation of this message.
     #[inline]
     pub fn bytes(&mut self, at: u64, len: usize) -> &mut [u8] {
         let offset = self.lent.offset(at, len).filter(|offset| self.has(*offset, len));
@@ -68,7 +74,7 @@ impl<'a> Message<'a> {
     /// Returns true if a chunk of this message has the bytes. Their reservation is not looked for: within a message no mistake is worse
     /// than a wrong message.
     #[inline]
-    fn has(&mut self, offset: usize, len: usize) -> bool {
+    fn has(&self, offset: usize, len: usize) -> bool {
         self.lent.ledger.chunks(self.slot).iter().rev().any(|chunk| chunk.has(offset, len))
     }
 
@@ -87,11 +93,16 @@ impl<'a> Message<'a> {
 
     #[cold]
     fn add_chunk(&mut self, bytes: usize) -> Option<Chunk> {
-        let wanted = self.next.max(bytes);
-        self.next = (2 * wanted).min(LARGEST);
-        // A heap that is almost full may have room for what is needed.
-        let made = self.lent.add_chunk(self.slot, wanted);
-        made.or_else(|_| self.lent.add_chunk(self.slot, bytes)).ok()
+        let mut wanted = self.next.max(bytes);
+        loop {
+            let made = self.lent.add_chunk(self.slot, wanted);
+            if made.is_ok() || wanted == bytes {
+                self.next = wanted.saturating_mul(2).min(LARGEST);
+                return made.ok();
+            }
+            // A heap that is almost full, or in pieces, may have room for less.
+            wanted = (wanted / 2).next_multiple_of(8).max(bytes);
+        }
     }
 }
 

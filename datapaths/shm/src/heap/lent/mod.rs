@@ -6,6 +6,7 @@ mod message;
 use super::arena::Arena;
 use super::layout::Base;
 use super::ledger::{Chunk, Ledger};
+use super::slab::Growth;
 use super::{Full, Region};
 pub use message::Message;
 use rustix::mm::ProtFlags;
@@ -52,7 +53,8 @@ impl Lent {
         mem::take(&mut self.new)
     }
 
-    /// Takes a message back, and makes its memory free. Returns false, and changes nothing, if no message of this identifier is lent.
+    /// Takes a message back, and makes its memory free. Returns false, and changes nothing, if no message of this identifier is lent. An
+    /// identifier comes round after 65,536 messages.
     pub fn free(&mut self, id: u32) -> bool {
         let slot = self.ledger.take_back(id);
         slot.map(|slot| self.discard(slot)).is_some()
@@ -60,7 +62,7 @@ impl Lent {
 
     /// Makes the memory and the slot of a message free.
     pub(super) fn discard(&mut self, slot: u16) {
-        for chunk in self.ledger.chunks(slot).iter() {
+        for chunk in self.ledger.chunks(slot) {
             self.arena.free(chunk.offset, chunk.bytes);
         }
         self.ledger.close(slot);
@@ -68,14 +70,18 @@ impl Lent {
 
     /// Gives a chunk to a message.
     pub(super) fn add_chunk(&mut self, slot: u16, bytes: usize) -> Result<Chunk, Full> {
+        if !self.ledger.has_room(slot) {
+            return Err(Full);
+        }
         let new = &mut self.new;
-        let offset = self.arena.allocate(bytes, |span, wanted| {
+        let taken = self.arena.allocate(bytes, Growth::Doubled, |span, wanted| {
             let access = ProtFlags::READ | ProtFlags::WRITE;
             new.push(Region::read_only(wanted, |file| span.map(file, wanted, access))?);
             Ok(())
-        })?;
+        });
+        let offset = taken.map_err(|error| Full::because(&error))?;
         let chunk = Chunk { offset, bytes };
-        self.ledger.chunks(slot).push(chunk);
+        self.ledger.add(slot, chunk);
         Ok(chunk)
     }
 

@@ -14,7 +14,6 @@ mod runs;
 #[cfg(test)]
 mod tests;
 
-use super::Full;
 use super::layout::{LARGEST, PAGE};
 use carved::Carved;
 use class::{CLASSES, Class};
@@ -22,6 +21,15 @@ use runs::Runs;
 
 /// Size of the first region that a heap asks for.
 const FIRST_REGION: usize = 1 << 20;
+
+/// Number of bytes by which a heap grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Growth {
+    /// As many as there are, so that regions are few.
+    Doubled,
+    /// As many as the block needs.
+    Least,
+}
 
 /// The free and the taken blocks among the bytes that were granted.
 #[derive(Debug)]
@@ -46,27 +54,28 @@ impl Slab {
         self.pages.len() * PAGE
     }
 
-    /// Adds a region behind the others, and returns its offset.
-    ///
-    /// # Errors
-    /// Fails if the quota has no room for it, or if it does not consist of whole pages.
-    pub(super) fn grow(&mut self, bytes: usize) -> Result<usize, Full> {
+    /// Adds a region behind the others, and returns its offset. Returns `None` if the quota has no room for it, or if it does not consist
+    /// of whole pages.
+    pub(super) fn grow(&mut self, bytes: usize) -> Option<usize> {
         if bytes > self.quota - self.granted() || !bytes.is_multiple_of(PAGE) {
-            return Err(Full);
+            return None;
         }
         let (offset, first) = (self.granted(), self.pages.len());
         self.pages.resize_with(first + bytes / PAGE, Carved::default);
         self.runs.put(first, bytes / PAGE);
-        Ok(offset)
+        Some(offset)
     }
 
-    /// Returns the size of a region with which a block of so many bytes has room: twice the size of the last region, or as many bytes as
-    /// the block or the quota demands. Returns `None` if the quota has no room.
-    pub(super) fn wanted(&self, bytes: usize) -> Option<usize> {
+    /// Returns the size of a region with which a block of so many bytes has room: as many bytes as the block demands; or, up to the quota,
+    /// those which double the heap. Returns `None` if the quota has no room.
+    pub(super) fn wanted(&self, bytes: usize, growth: Growth) -> Option<usize> {
         // Free pages at the end adjoin the new region.
         let free = self.runs.before(self.pages.len());
         let missing = bytes.div_ceil(PAGE).saturating_sub(free).max(1).checked_mul(PAGE)?;
-        let doubled = (self.granted() + 1).next_power_of_two().max(FIRST_REGION);
+        let doubled = match growth {
+            Growth::Doubled => (self.granted() + 1).next_power_of_two().max(FIRST_REGION),
+            Growth::Least => 0,
+        };
         let rest = self.quota - self.granted();
         (missing <= rest).then_some(doubled.max(missing).min(rest))
     }

@@ -29,8 +29,8 @@ struct Model {
 impl Model {
     fn allocate(&mut self, bytes: usize) -> Option<usize> {
         let offset = self.slab.allocate(bytes).or_else(|| {
-            let wanted = self.slab.wanted(bytes)?;
-            assert_eq!(self.slab.grow(wanted), Ok(self.slab.granted() - wanted));
+            let wanted = self.slab.wanted(bytes, Growth::Doubled)?;
+            assert_eq!(self.slab.grow(wanted), Some(self.slab.granted() - wanted));
             Some(self.slab.allocate(bytes).expect("the region has room"))
         })?;
         assert!(offset.is_multiple_of(16) && offset + bytes <= self.slab.granted());
@@ -81,32 +81,33 @@ proptest! {
 fn regions_double_up_to_the_quota() {
     let mut slab = Slab::new((9 << 20) + 100);
     let mut sizes = Vec::new();
-    while let Some(bytes) = slab.wanted(1) {
+    while let Some(bytes) = slab.wanted(1, Growth::Doubled) {
         slab.grow(bytes).unwrap();
         sizes.push(bytes >> 20);
     }
     assert_eq!(sizes, [1, 2, 4, 2]);
-    assert_eq!((slab.granted(), slab.grow(PAGE)), (9 << 20, Err(Full)));
+    assert_eq!((slab.granted(), slab.grow(PAGE)), (9 << 20, None));
 }
 
 #[test]
 fn a_region_fits_the_block_for_which_it_is_wanted() {
     let mut slab = Slab::new(4 << 20);
-    assert_eq!(slab.wanted(5 << 20), None);
-    assert_eq!(slab.wanted(usize::MAX), None);
-    assert_eq!(slab.wanted((3 << 20) + 1), Some((3 << 20) + PAGE));
+    assert_eq!(slab.wanted(5 << 20, Growth::Doubled), None);
+    assert_eq!(slab.wanted(usize::MAX, Growth::Doubled), None);
+    assert_eq!(slab.wanted((3 << 20) + 1, Growth::Doubled), Some((3 << 20) + PAGE));
     slab.grow(1 << 20).unwrap();
     // The first region is free and adjoins the next one.
-    assert_eq!(slab.wanted(4 << 20), Some(3 << 20));
+    assert_eq!(slab.wanted(4 << 20, Growth::Doubled), Some(3 << 20));
+    assert_eq!(slab.wanted(1 << 20, Growth::Least), Some(PAGE), "behind free pages");
     slab.allocate(1).unwrap();
-    assert_eq!(slab.wanted(4 << 20), None);
+    assert_eq!(slab.wanted(4 << 20, Growth::Doubled), None);
 }
 
 #[test]
 fn regions_consist_of_pages() {
     let mut slab = Slab::new(1 << 20);
-    assert_eq!((slab.grow(PAGE + 16), slab.grow(usize::MAX)), (Err(Full), Err(Full)));
-    assert_eq!((slab.grow(PAGE), slab.grow(PAGE)), (Ok(0), Ok(PAGE)));
+    assert_eq!((slab.grow(PAGE + 16), slab.grow(usize::MAX)), (None, None));
+    assert_eq!((slab.grow(PAGE), slab.grow(PAGE)), (Some(0), Some(PAGE)));
 }
 
 #[test]

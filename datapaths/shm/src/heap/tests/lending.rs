@@ -1,6 +1,7 @@
 //! An application reads what a daemon lends.
 #![allow(unsafe_code)]
 
+use super::super::layout::PAGE;
 use super::super::*;
 use super::MIB;
 
@@ -181,4 +182,40 @@ fn bytes_of_another_message_are_not_there() {
     let mut message = lent.begin(0).unwrap();
     message.reserve(8).unwrap();
     message.bytes(other, 8);
+}
+
+#[test]
+fn a_reservation_of_an_impossible_size_is_refused() {
+    let (mut lent, _received) = ends(MIB);
+    let mut message = lent.begin(0).unwrap();
+    for bytes in [usize::MAX, usize::MAX - 7, 1 << 63, (1 << 63) - 8, 1 << 62] {
+        assert_eq!(message.reserve(bytes), None, "{bytes:#x}");
+    }
+    assert!(message.reserve(8).is_some());
+}
+
+/// Returns the ends of a full heap of so many bytes, of which every other page is free.
+fn pieces(bytes: usize) -> (Lent, Received) {
+    let (mut lent, received) = ends(bytes);
+    let pages: std::vec::Vec<u32> = (0..bytes / PAGE).map(|_| lend(&mut lent, &[1; PAGE]).0).collect();
+    assert!(pages.into_iter().step_by(2).all(|page| lent.free(page)));
+    (lent, received)
+}
+
+#[test]
+fn small_values_share_the_pieces_of_a_heap() {
+    let (mut lent, _received) = pieces(MIB);
+    let mut message = lent.begin(MIB).unwrap();
+    let values = std::iter::from_fn(|| message.reserve(8)).count();
+    assert_eq!(values, MIB / 2 / 8);
+}
+
+#[test]
+fn a_message_in_a_heap_of_pieces_has_a_bounded_number_of_chunks() {
+    let (mut lent, _received) = pieces(256 * MIB);
+    let mut message = lent.begin(0).unwrap();
+    let values = std::iter::from_fn(|| message.reserve(PAGE)).count();
+    assert_eq!(values, 1024);
+    let id = message.finish();
+    assert!(lent.free(id));
 }

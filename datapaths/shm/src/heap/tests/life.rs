@@ -3,6 +3,7 @@
 
 use super::super::*;
 use super::{Daemon, MIB, heap, is_free};
+use parking_lot::Mutex;
 use std::sync::Arc;
 
 fn words(heap: &Heap, count: u64) -> Vec<u64> {
@@ -122,9 +123,69 @@ fn a_daemon_that_grants_nothing_leaves_the_heap_as_it_is() {
 }
 
 #[test]
+fn a_heap_that_may_not_double_takes_what_it_needs() {
+    let daemon = Daemon::granting(2 * MIB + MIB / 2);
+    let heap = Heap::new(16 * MIB, daemon.clone()).unwrap();
+    let first = Vec::<u8>::with_capacity_in(MIB, &heap);
+    let boxed = Box::try_new_in(7, &heap).unwrap();
+    assert_eq!((*boxed, heap.granted()), (7, MIB + 65_536));
+    drop((first, boxed));
+    assert!(is_free(&heap));
+}
+
+#[test]
+fn a_heap_is_not_locked_while_an_error_of_its_source_is_dropped() {
+    #[derive(Debug)]
+    struct Kept(#[expect(dead_code, reason = "its drop uses the heap")] String);
+    impl std::fmt::Display for Kept {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("the text goes back to its heap")
+        }
+    }
+    impl std::error::Error for Kept {}
+    struct Failing(Arc<Daemon>, Arc<Mutex<Option<String>>>);
+    // SAFETY: each region is a new file, which the daemon only reads.
+    unsafe impl Source for Failing {
+        fn region(&self, bytes: usize) -> std::io::Result<std::os::fd::OwnedFd> {
+            let text = self.1.lock().take();
+            text.map_or_else(|| self.0.region(bytes), |text| Err(std::io::Error::other(Kept(text))))
+        }
+    }
+    let (daemon, kept) = (Daemon::granting(MIB), Arc::default());
+    let heap = Heap::new(4 * MIB, Failing(daemon, Arc::clone(&kept))).unwrap();
+    *kept.lock() = Some(String::from_str_in("text", &heap));
+    assert_eq!(Vec::<u8>::new_in(&heap).try_reserve(MIB), Ok(()), "the text made room");
+    assert!(is_free(&heap));
+}
+
+#[test]
+fn a_drop_that_panics_gives_memory_back() {
+    struct Bomb(bool);
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            assert!(!self.0, "the value's drop panics");
+        }
+    }
+    fn explode(value: impl Sized) {
+        let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(value)));
+        assert!(dropped.is_err());
+    }
+    let (heap, daemon) = heap(MIB);
+    explode(Box::new_in(Bomb(true), &heap));
+    let mut bombs = Vec::new_in(&heap);
+    bombs.extend([Bomb(false), Bomb(true)]);
+    explode(bombs);
+    assert!(is_free(&heap));
+    drop(heap);
+    // The test and no heap.
+    assert_eq!(Arc::strong_count(&daemon), 1);
+}
+
+#[test]
 fn a_region_of_another_size_is_not_taken() {
     struct Miser(Arc<Daemon>);
-    impl Source for Miser {
+    // SAFETY: each region is a new file, which the daemon only reads.
+    unsafe impl Source for Miser {
         fn region(&self, bytes: usize) -> std::io::Result<std::os::fd::OwnedFd> {
             self.0.region(bytes / 2)
         }

@@ -28,13 +28,14 @@ impl Daemon {
 
     /// Returns the daemon's end of a heap.
     pub(super) fn foreign(&self, heap: &Heap) -> Foreign {
-        let mut foreign = Foreign::new(heap.base()).unwrap();
+        let mut foreign = Foreign::new(heap.base(), usize::MAX).unwrap();
         self.regions.lock().iter().for_each(|region| foreign.add(region).unwrap());
         foreign
     }
 }
 
-impl Source for Arc<Daemon> {
+// SAFETY: each region is a new file, which the daemon only reads.
+unsafe impl Source for Arc<Daemon> {
     fn region(&self, bytes: usize) -> io::Result<OwnedFd> {
         let mut left = self.left.lock();
         *left = left.checked_sub(bytes).ok_or(io::ErrorKind::OutOfMemory)?;

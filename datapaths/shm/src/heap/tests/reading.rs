@@ -1,5 +1,6 @@
 //! A daemon reads what an application writes.
 
+use super::super::layout::PAGE;
 use super::super::*;
 use super::{MIB, heap};
 use std::mem::offset_of;
@@ -133,10 +134,19 @@ fn nothing_outside_of_the_regions_is_read() {
 #[test]
 fn a_heap_begins_at_a_base() {
     for base in [0, 1, 4096, (4 << 30) + 1, u64::MAX] {
-        assert_eq!(Foreign::new(base).unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
+        assert_eq!(Foreign::new(base, MIB).unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
         assert_eq!(Lent::new(base, MIB).unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
     }
-    let last = Foreign::new(u64::MAX << 32).unwrap();
+    let last = Foreign::new(u64::MAX << 32, MIB).unwrap();
     let at = u64::MAX;
     assert_eq!(last.read(at, &mut [0]), Err(Outside { at }));
+}
+
+#[test]
+fn an_application_has_no_more_memory_than_its_quota() {
+    let mut foreign = Foreign::new(1 << 40, MIB + PAGE).unwrap();
+    foreign.add(&Region::writable(MIB).unwrap()).unwrap();
+    let refused = foreign.add(&Region::writable(2 * PAGE).unwrap()).unwrap_err();
+    assert_eq!((refused.kind(), foreign.granted()), (std::io::ErrorKind::QuotaExceeded, MIB));
+    foreign.add(&Region::writable(PAGE).unwrap()).unwrap();
 }

@@ -11,6 +11,7 @@ mod tests;
 mod traits;
 
 use super::layout::assert_fits;
+use super::send::Release;
 use super::span::pointer;
 use super::{Full, Heap};
 use std::marker::PhantomData;
@@ -248,9 +249,9 @@ impl<T> Vec<T> {
 
 impl<T> Drop for Vec<T> {
     fn drop(&mut self) {
+        // SAFETY: the vector holds the heap and owns the block, and is not used any more when the result is dropped, behind the elements.
+        // The module's head tells why a vector that is dropped is none of a received message.
+        let _release = unsafe { Release::of(self.address, self.bytes()) };
         self.clear();
-        // SAFETY: the vector holds the heap and owns the block, whose elements are dropped; it is not used any more. The module's head
-        // tells why a vector that is dropped is none of a received message.
-        unsafe { Heap::release(self.address, self.bytes()) };
     }
 }
