@@ -10,6 +10,7 @@ use std::fmt;
 /// ```text
 ///  0 kind  1 failure  2 count  4 method  8 call  16 address  24 bytes  28 number  32 milliseconds
 ///  Done:                                 8 numbers, of four bytes each
+///  Grown:                                8 bytes
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Descriptor {
@@ -49,6 +50,11 @@ pub enum Descriptor {
     },
     /// The receiver of messages needs them no more.
     Done(Done),
+    /// The receive heap has grown. Its regions have come over the socket by which the application attached.
+    Grown {
+        /// Number of bytes in all regions.
+        bytes: u64,
+    },
 }
 
 /// A message in its sender's heap, or in the heap that is lent to its receiver.
@@ -104,6 +110,7 @@ const RESPONSE: u8 = 2;
 const FAILURE: u8 = 3;
 const CANCELLATION: u8 = 4;
 const DONE: u8 = 5;
+const GROWN: u8 = 6;
 
 /// The bit of a failure that may have run.
 const MAY_HAVE_RUN: u8 = 0x80;
@@ -143,6 +150,10 @@ impl Descriptor {
                     *place = number.to_le_bytes();
                 }
             }
+            Self::Grown { bytes: granted } => {
+                bytes[0] = GROWN;
+                put(&mut bytes, granted, InHeap::default());
+            }
         }
         bytes
     }
@@ -167,6 +178,7 @@ impl Descriptor {
                 reason: message,
             },
             CANCELLATION => Self::Cancellation { call },
+            GROWN => Self::Grown { bytes: call },
             DONE if usize::from(bytes[2]) <= Done::MOST => {
                 let count = usize::from(bytes[2]);
                 let numbers =
@@ -209,6 +221,7 @@ mod tests {
             failure(FailureKind::Denied, false),
             failure(FailureKind::Overloaded, true),
             Descriptor::Cancellation { call: 7 },
+            Descriptor::Grown { bytes: 1 << 20 },
             Descriptor::Done(Done::default()),
             Descriptor::Done(done),
         ]
@@ -244,7 +257,7 @@ mod tests {
         let mut short = Descriptor::Done(Done::default()).to_bytes();
         short[8] = 1;
         assert_eq!(Descriptor::read(&short), Err(NoDescriptor));
-        for kind in [0, 6, 255] {
+        for kind in [0, 7, 255] {
             let mut bytes = [0; 64];
             bytes[0] = kind;
             assert_eq!(Descriptor::read(&bytes), Err(NoDescriptor));

@@ -9,9 +9,11 @@
 //!          ◀──outcomes──                              ◀──
 //! ```
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
+pub mod application;
+pub mod attach;
 mod burst;
 mod chain;
 #[cfg(test)]
@@ -20,11 +22,14 @@ mod descriptor;
 mod engine;
 pub mod engines;
 mod message;
+mod method;
 mod settings;
 
+pub use bertha_datapath_shm::heap;
 pub use burst::Burst;
 pub use chain::{Chain, Contents, Unchanged};
 pub use descriptor::{Descriptor, Done, InHeap, NoDescriptor};
 pub use engine::{Binding, Engine, EngineKind, Parts};
 pub use message::{Kind, Message, Refusal};
+pub use method::{Method, Service};
 pub use settings::{Settings, Unsuitable};

@@ -56,6 +56,11 @@ impl Settings {
         Some(list.split(',').filter(|element| !element.is_empty()).map(Into::into).collect())
     }
 
+    /// Returns true if there are settings of all names that others have.
+    pub fn have_all_of(&self, others: &Self) -> bool {
+        others.0.keys().all(|name| self.0.contains_key(name))
+    }
+
     /// Returns an error if a setting has not been taken.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ pub const VALUES: &[(&str, &str)] = &[
     ("CONTROL", "a congestion control, by its name"),
     ("COUNT", "any other number of things"),
     ("DIGEST", "SHA-256 in hexadecimal digits"),
+    ("ENGINE", "SERVICE:KIND:SETTINGS, a policy on calls"),
     ("FILE", "the path of a file"),
     ("FOLDER", "the path of a folder"),
     ("ID", "the number of a participant"),
@@ -31,6 +32,7 @@ pub const VALUES: &[(&str, &str)] = &[
     ("SHELL", "a shell"),
     ("STACK", "Chunnels, top first"),
     ("SUBCOMMAND", "a subcommand"),
+    ("UID", "the number of a user"),
     ("URL", "a store or a messaging service"),
 ];
 

@@ -1,0 +1,119 @@
+//! Taking an application.
+
+use crate::link::Link;
+use crate::state::State;
+use crate::typed::Typed;
+use bertha_core::{Error, ErrorKind};
+use bertha_datapath_shm::{Shm, ShmConnection, Users};
+use bertha_managed::Chain;
+use bertha_managed::attach::{Answer, Hello};
+use bertha_runtime::tokio::Credentials;
+use bertha_runtime::tokio::descriptors::refuse;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
+use std::os::unix::net::UnixStream as StdStream;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+/// Time that an application has to say what it wants.
+const SAID: Duration = Duration::from_secs(5);
+
+/// An application that was taken.
+#[derive(Debug)]
+pub(crate) struct Attached {
+    pub(crate) link: Arc<Link>,
+    pub(crate) socket: UnixStream,
+    pub(crate) queue: ShmConnection,
+}
+
+/// Hears what an application wants, and takes it, or refuses it with the reason.
+pub(crate) async fn attach(mut socket: UnixStream, state: &State) -> Result<Attached, Error> {
+    refuse(&socket)?;
+    match timeout(SAID, prepare(&mut socket, state)).await {
+        Ok(Ok(link)) => {
+            let taken = share(&socket, state).await;
+            if taken.is_err() {
+                state.services.remove(&link);
+            }
+            Ok(Attached { link, queue: taken?, socket })
+        }
+        Ok(Err(reason)) => {
+            // The application may be gone, or not read.
+            let _told = timeout(SAID, tell(&mut socket, &reason.to_string())).await;
+            Err(reason)
+        }
+        Err(_) => Err(Error::new(ErrorKind::TimedOut, "an application said nothing")),
+    }
+}
+
+async fn prepare(socket: &mut UnixStream, state: &State) -> Result<Arc<Link>, Error> {
+    let peer = Credentials::of_peer(&*socket)?;
+    if !state.users.contain(peer.user) {
+        return Err(refused(format!("the daemon takes no applications of user {}", peer.user)));
+    }
+    let mut header = [0; Hello::HEADER];
+    socket.read_exact(&mut header).await?;
+    let mut rest = vec![0; Hello::rest(&header).map_err(refused)?];
+    socket.read_exact(&mut rest).await?;
+    let hello = Hello::read(&header, &rest).map_err(refused)?;
+    drop(rest);
+    // A large schema takes milliseconds, for which other applications do not wait.
+    let heap = state.heap;
+    let made = tokio::task::spawn_blocking(move || {
+        let typed = Arc::new(Typed::read(&hello.descriptors).map_err(refused)?);
+        let chain = Chain::new(typed.binding.clone());
+        Link::new(hello, typed, chain, heap).map_err(Error::from)
+    });
+    let link = made.await.map_err(io::Error::other)??;
+    state.services.add(&link).map_err(refused)?;
+    Ok(link)
+}
+
+/// Passes the socket of the queue on, and shares the queue's memory.
+async fn share(socket: &UnixStream, state: &State) -> Result<ShmConnection, Error> {
+    let (ours, theirs) = StdStream::pair()?;
+    send(socket, Answer::Taken, Some(std::os::fd::AsFd::as_fd(&theirs))).await?;
+    drop(theirs);
+    // The user was checked; the socket is of this process.
+    Shm::new().users(Users::Any).waiting(state.waiting).take(ours).await
+}
+
+/// Sends an answer, with the descriptor that belongs to it.
+pub(crate) async fn send(
+    socket: &UnixStream,
+    answer: Answer,
+    file: Option<BorrowedFd<'_>>,
+) -> io::Result<()> {
+    let bytes = answer.to_bytes();
+    let sent = socket.async_io(Interest::WRITABLE, || {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        let files: Vec<_> = file.into_iter().collect();
+        if !files.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(&files)) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        Ok(sendmsg(socket, &[IoSlice::new(&bytes)], &mut ancillary, flags)?)
+    });
+    if sent.await? == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+}
+
+async fn tell(socket: &mut UnixStream, reason: &str) -> io::Result<()> {
+    let mut end = reason.len().min(Answer::LONGEST);
+    while !reason.is_char_boundary(end) {
+        end -= 1;
+    }
+    let text = &reason.as_bytes()[..end];
+    send(socket, Answer::Refused { text: text.len() as u32 }, None).await?;
+    socket.write_all(text).await?;
+    socket.shutdown().await
+}
+
+fn refused(reason: impl ToString) -> Error {
+    Error::new(ErrorKind::Refused, reason.to_string())
+}

@@ -1,0 +1,220 @@
+//! The way of requests from a caller to a server, and of outcomes back.
+
+use crate::calls::NotBegun;
+use crate::delivery::{self, refusal};
+use crate::link::{Caller, Link};
+use crate::memory::Sent;
+use crate::services::Services;
+use bertha_chunnels::rpc::FailureKind;
+use bertha_managed::{Contents, Descriptor, InHeap, Kind, Message, Refusal};
+use bertha_schemas::{Fault, Limits, PrivateMemory};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A breach of the protocol. The application that committed it is detached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Breach(pub(crate) &'static str);
+
+/// The outcome of a call, as a server gives it.
+#[derive(Debug)]
+pub(crate) enum Outcome<'a> {
+    /// A response, which lies in the send heap of this server.
+    Response(&'a Link, InHeap),
+    /// The call failed.
+    Failure { refusal: Refusal, may_have_run: bool },
+}
+
+/// Takes up to 64 descriptors of a caller.
+pub(crate) fn take(
+    link: &Arc<Link>,
+    descriptors: &[Descriptor],
+    now: Duration,
+    services: &Services,
+) -> Result<(), Breach> {
+    let mut caller = link.caller.lock();
+    for descriptor in descriptors {
+        match *descriptor {
+            Descriptor::Request { call, method, message, milliseconds } => {
+                begin(link, &mut caller, (call, method, message, milliseconds))?;
+            }
+            // The call may have had its outcome meanwhile.
+            Descriptor::Cancellation { call } if caller.calls.get(call).is_some() => {
+                let _has_room =
+                    caller.requests.push(message_of(call, 0, Kind::Cancellation, InHeap::default()));
+            }
+            Descriptor::Cancellation { .. } => {}
+            Descriptor::Done(done) => link.take_back(done.numbers()),
+            _ => return Err(Breach("a caller answers")),
+        }
+    }
+    work(link, &mut caller, now, services);
+    Ok(())
+}
+
+/// Does what is due without a message, and carries on requests that engines let go.
+pub(crate) fn work(link: &Arc<Link>, caller: &mut Caller, now: Duration, services: &Services) {
+    let Caller { chain, requests, .. } = caller;
+    chain.requests(requests, &mut Copies(link), now);
+    let refused: Vec<_> = chain.take_outcomes().collect();
+    let ended: Vec<_> = requests.take_ended().collect();
+    let passed: Vec<_> = requests.drain().collect();
+    for message in refused {
+        tell(link, caller, message, InHeap::default(), false);
+    }
+    for request in ended.iter().filter(|message| message.kind == Kind::Request) {
+        end(link, caller, request.call);
+    }
+    for message in passed {
+        match message.kind {
+            Kind::Request => give(link, caller, message, now, services),
+            _ => cancel(link, caller, message.call),
+        }
+    }
+}
+
+/// Ends a call with an outcome that a server gives.
+pub(crate) fn on_outcome(link: &Arc<Link>, call: u64, outcome: Outcome<'_>, now: Duration) {
+    let mut caller = link.caller.lock();
+    let Some(open) = caller.calls.get(call) else { return };
+    let method = open.method;
+    let (kind, response, may_have_run) = match outcome {
+        Outcome::Response(server, message) => match copy_response(link, server, method, message) {
+            Ok(response) => (Kind::Response, response, true),
+            Err(fault) => (Kind::Failure(refusal(&fault, "response")), InHeap::default(), true),
+        },
+        Outcome::Failure { refusal, may_have_run } => {
+            (Kind::Failure(refusal), InHeap::default(), may_have_run)
+        }
+    };
+    answer(link, &mut caller, message_of(call, method, kind, response), response, may_have_run, now);
+}
+
+/// Ends all calls of a caller that has gone.
+pub(crate) fn end_all(link: &Link) {
+    let ended: Vec<_> = link.caller.lock().calls.end_all().collect();
+    for (_, call) in ended {
+        if let Some((server, number)) = call.server {
+            delivery::cancel(&server, number);
+        }
+    }
+}
+
+fn begin(link: &Link, caller: &mut Caller, request: (u64, u32, InHeap, u32)) -> Result<(), Breach> {
+    let (call, method, message, milliseconds) = request;
+    let refuse = |kind, reason: &str| {
+        link.done(message.number);
+        link.tell_failure(call, &Refusal { kind, reason: reason.into() }, false);
+    };
+    if link.typed.method(method).is_none() {
+        refuse(FailureKind::UnknownMethod, "the schema has no such method");
+        return Ok(());
+    }
+    match caller.calls.begin(call, method, message.number, milliseconds) {
+        Ok(()) => {
+            let _has_room = caller.requests.push(message_of(call, method, Kind::Request, message));
+            Ok(())
+        }
+        Err(NotBegun::TooMany) => {
+            refuse(FailureKind::Overloaded, "the application has too many open calls");
+            Ok(())
+        }
+        Err(NotBegun::Twice) => Err(Breach("two open calls have one number")),
+    }
+}
+
+fn message_of(call: u64, method: u32, kind: Kind, message: InHeap) -> Message {
+    Message { kind, call, method, bytes: message.bytes, at: message.at, content: None }
+}
+
+/// Gives a request that has passed all engines to the server.
+fn give(link: &Arc<Link>, caller: &mut Caller, request: Message, now: Duration, services: &Services) {
+    let Some(open) = caller.calls.get(request.call) else { return };
+    let given = services
+        .server_of(link)
+        .and_then(|server| Ok((delivery::give(&server, link, &request, open.milliseconds)?, server)));
+    match given {
+        Ok((number, server)) => {
+            open.server = Some((server, number));
+            link.done(open.message);
+        }
+        Err(refusal) => {
+            let failure = Message { kind: Kind::Failure(refusal), content: None, ..request };
+            answer(link, caller, failure, InHeap::default(), false, now);
+        }
+    }
+}
+
+/// Leads an outcome through the engines, and tells the caller of it.
+fn answer(
+    link: &Link,
+    caller: &mut Caller,
+    outcome: Message,
+    response: InHeap,
+    may_have_run: bool,
+    now: Duration,
+) {
+    let _has_room = caller.outcomes.push(outcome);
+    caller.chain.responses(&mut caller.outcomes, now);
+    let outcome = caller.outcomes.drain().next();
+    if let Some(outcome) = outcome {
+        tell(link, caller, outcome, response, may_have_run);
+    }
+}
+
+/// Tells the caller of the outcome of a call.
+fn tell(link: &Link, caller: &mut Caller, outcome: Message, response: InHeap, may_have_run: bool) {
+    end(link, caller, outcome.call);
+    match outcome.kind {
+        Kind::Failure(refusal) => {
+            if response.at != 0 {
+                link.take_back(&[response.number]);
+            }
+            link.tell_failure(outcome.call, &refusal, may_have_run);
+        }
+        _ => link.tell(Descriptor::Response { call: outcome.call, message: response }),
+    }
+}
+
+/// Ends a call. A request that no server has got is needed no more.
+fn end(link: &Link, caller: &mut Caller, call: u64) {
+    if let Some(ended) = caller.calls.end(call)
+        && ended.server.is_none()
+    {
+        link.done(ended.message);
+    }
+}
+
+/// Takes a call away from its server, whose outcome nobody wants.
+fn cancel(link: &Link, caller: &mut Caller, call: u64) {
+    let server = caller.calls.get(call).and_then(|open| open.server.take());
+    match server {
+        Some((server, number)) => {
+            caller.calls.end(call);
+            delivery::cancel(&server, number);
+        }
+        None => end(link, caller, call),
+    }
+}
+
+fn copy_response(link: &Link, server: &Link, method: u32, message: InHeap) -> Result<InHeap, Fault> {
+    let Some(messages) = server.typed.method(method) else { return Err(Fault::Malformed) };
+    let sent = server.sent.read();
+    link.lend(message.bytes, |room| {
+        server.typed.binding.plan.copy(messages.response, &Sent(&sent), message.at, room, Limits::default())
+    })
+}
+
+/// The requests of an application, for engines that read them.
+struct Copies<'a>(&'a Link);
+
+impl Contents for Copies<'_> {
+    fn copy(&mut self, request: &Message) -> Result<(Box<PrivateMemory>, u64), Fault> {
+        let Some(messages) = self.0.typed.method(request.method) else { return Err(Fault::Malformed) };
+        let limits = Limits::default();
+        let mut memory = Box::new(PrivateMemory::of(limits.memory));
+        let sent = self.0.sent.read();
+        let plan = &self.0.typed.binding.plan;
+        let at = plan.copy(messages.request, &Sent(&sent), request.at, &mut *memory, limits)?;
+        Ok((memory, at))
+    }
+}

@@ -1,0 +1,149 @@
+//! The open calls of applications, without I/O.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+/// Maximum number of open calls of an application.
+pub(crate) const MOST: usize = 4096;
+
+/// The open calls of a caller, by the caller's numbers. `S` is a server.
+#[derive(Debug)]
+pub(crate) struct Calls<S> {
+    open: HashMap<u64, Call<S>>,
+}
+
+/// An open call.
+#[derive(Debug)]
+pub(crate) struct Call<S> {
+    pub(crate) method: u32,
+    /// The number of the request's message, which the caller keeps until it hears of it.
+    pub(crate) message: u32,
+    /// Number of milliseconds that were left; zero is no limit.
+    pub(crate) milliseconds: u32,
+    /// The server that has the request, and its number of the call.
+    pub(crate) server: Option<(S, u64)>,
+}
+
+/// The reason why a call does not begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotBegun {
+    /// The caller has a call of this number.
+    Twice,
+    /// The caller has too many calls.
+    TooMany,
+}
+
+impl<S> Default for Calls<S> {
+    fn default() -> Self {
+        Self { open: HashMap::new() }
+    }
+}
+
+impl<S> Calls<S> {
+    /// Begins a call.
+    pub(crate) fn begin(
+        &mut self,
+        call: u64,
+        method: u32,
+        message: u32,
+        milliseconds: u32,
+    ) -> Result<(), NotBegun> {
+        let count = self.open.len();
+        match self.open.entry(call) {
+            Entry::Occupied(_) => Err(NotBegun::Twice),
+            Entry::Vacant(_) if count >= MOST => Err(NotBegun::TooMany),
+            Entry::Vacant(entry) => {
+                entry.insert(Call { method, message, milliseconds, server: None });
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns an open call.
+    pub(crate) fn get(&mut self, call: u64) -> Option<&mut Call<S>> {
+        self.open.get_mut(&call)
+    }
+
+    /// Ends a call. Returns `None` if it has ended before.
+    pub(crate) fn end(&mut self, call: u64) -> Option<Call<S>> {
+        self.open.remove(&call)
+    }
+
+    /// Ends all calls.
+    pub(crate) fn end_all(&mut self) -> impl Iterator<Item = (u64, Call<S>)> {
+        std::mem::take(&mut self.open).into_iter()
+    }
+}
+
+/// The calls that a server has, by the server's numbers. `C` is a caller.
+#[derive(Debug)]
+pub(crate) struct Given<C> {
+    next: u64,
+    open: HashMap<u64, (C, u64)>,
+    has_ended: bool,
+}
+
+impl<C> Default for Given<C> {
+    fn default() -> Self {
+        Self { next: 0, open: HashMap::new(), has_ended: false }
+    }
+}
+
+impl<C> Given<C> {
+    /// Gives a caller's call to the server, and returns the server's number. Returns `None` if the server has gone, or has too many.
+    pub(crate) fn give(&mut self, caller: C, call: u64) -> Option<u64> {
+        if self.has_ended || self.open.len() >= 4 * MOST {
+            return None;
+        }
+        let number = self.next;
+        self.next += 1;
+        self.open.insert(number, (caller, call));
+        Some(number)
+    }
+
+    /// Takes a call away from the server. Returns `None` if the server does not have it.
+    pub(crate) fn take(&mut self, number: u64) -> Option<(C, u64)> {
+        self.open.remove(&number)
+    }
+
+    /// Takes all calls away from a server that has gone. It gets no others.
+    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = (C, u64)> {
+        self.has_ended = true;
+        std::mem::take(&mut self.open).into_values()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_begins_once_and_ends_once() {
+        let mut calls = Calls::<()>::default();
+        assert_eq!(calls.begin(7, 0, 1, 0), Ok(()));
+        assert_eq!(calls.begin(7, 0, 2, 0), Err(NotBegun::Twice));
+        assert_eq!(calls.get(7).map(|call| call.message), Some(1));
+        assert!(calls.end(7).is_some() && calls.end(7).is_none());
+        assert_eq!(calls.begin(7, 0, 3, 0), Ok(()));
+    }
+
+    #[test]
+    fn open_calls_are_bounded() {
+        let mut calls = Calls::<()>::default();
+        assert!((0..MOST as u64).all(|call| calls.begin(call, 0, 0, 0).is_ok()));
+        assert_eq!(calls.begin(MOST as u64, 0, 0, 0), Err(NotBegun::TooMany));
+        assert_eq!(calls.begin(0, 0, 0, 0), Err(NotBegun::Twice));
+        assert_eq!(calls.end_all().count(), MOST);
+        assert_eq!(calls.begin(0, 0, 0, 0), Ok(()));
+    }
+
+    #[test]
+    fn a_server_that_has_gone_gets_no_calls() {
+        let mut given = Given::default();
+        let numbers = [given.give("a", 5), given.give("b", 5)];
+        assert_eq!(numbers, [Some(0), Some(1)]);
+        assert_eq!((given.take(0), given.take(0)), (Some(("a", 5)), None));
+        assert_eq!(given.take_all().collect::<Vec<_>>(), [("b", 5)]);
+        assert_eq!(given.give("a", 6), None);
+    }
+}

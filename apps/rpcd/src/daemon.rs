@@ -1,0 +1,132 @@
+//! The daemon.
+
+use crate::attach::attach;
+use crate::change::Change;
+use crate::run::run;
+use crate::state::State;
+use bertha_core::{Error, ErrorKind};
+use bertha_datapath_shm::{Users, Waiting};
+use bertha_managed::Unchanged;
+use bertha_runtime::tokio::SocketFile;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use std::os::unix::net::UnixListener as StdListener;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+/// Number of applications that wait in the kernel to be taken.
+const BACKLOG: i32 = 1024;
+
+/// Maximum number of attached applications.
+const APPLICATIONS: usize = 4096;
+
+/// Time after a failure of the system to accept.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A daemon that takes applications, and passes their calls on.
+///
+/// Each application has tasks of its own; a slow one waits alone. Dropping the daemon ends it.
+#[derive(Debug)]
+pub struct Daemon {
+    listener: UnixListener,
+    state: Arc<State>,
+    _file: SocketFile,
+}
+
+/// The settings of a [`Daemon`].
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The users whose applications are taken.
+    pub users: Users,
+    /// The policy by which the daemon waits for its applications.
+    pub waiting: Waiting,
+    /// Number of bytes to which each of the two heaps of an application may grow.
+    pub heap: usize,
+}
+
+/// A handle of a daemon by which operators change policies.
+#[derive(Debug, Clone)]
+pub struct Operator {
+    state: Arc<State>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { users: Users::Same, waiting: Waiting::Park, heap: 256 << 20 }
+    }
+}
+
+impl Daemon {
+    /// Listens at the path of a Unix socket. The file of a daemon that has died is replaced.
+    ///
+    /// # Errors
+    /// [`AddrInUse`](ErrorKind::AddrInUse) if a daemon listens there. The errors of the system.
+    pub fn listen(path: &Path, settings: Settings) -> Result<Self, Error> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+            .map_err(std::io::Error::from)?;
+        let file = SocketFile::bind(&socket, path).map_err(|error| Error::from(error).at("bertha-rpcd"))?;
+        rustix::net::listen(&socket, BACKLOG).map_err(std::io::Error::from)?;
+        let listener = UnixListener::from_std(StdListener::from(socket))?;
+        let state = Arc::new(State::new(settings.users, settings.waiting, settings.heap));
+        Ok(Self { listener, state, _file: file })
+    }
+
+    /// Returns a handle by which policies are changed.
+    pub fn operator(&self) -> Operator {
+        Operator { state: Arc::clone(&self.state) }
+    }
+
+    /// Takes applications and serves them. The future runs until it is dropped, which detaches all.
+    pub async fn run(self) -> Result<(), Error> {
+        let (mut tasks, places) = (JoinSet::new(), Arc::new(Semaphore::new(APPLICATIONS)));
+        loop {
+            while tasks.try_join_next().is_some() {}
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+                return Err(Error::new(ErrorKind::Closed, "the daemon has no places for applications"));
+            };
+            match self.listener.accept().await {
+                Ok((socket, _)) => {
+                    let state = Arc::clone(&self.state);
+                    tasks.spawn(async move {
+                        serve(socket, &state).await;
+                        drop(place);
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "no application is taken");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+}
+
+async fn serve(socket: UnixStream, state: &State) {
+    let attached = match attach(socket, state).await {
+        Ok(attached) => attached,
+        Err(error) => {
+            tracing::info!(%error, "an application is not taken");
+            return;
+        }
+    };
+    let (application, service) = (&attached.link.application, &attached.link.service);
+    tracing::info!(application, service, role = ?attached.link.role, "an application is attached");
+    let ended = run(&attached, state).await;
+    let error = ended.err().map(tracing::field::display);
+    tracing::info!(application, service, error, "an application is detached");
+}
+
+impl Operator {
+    /// Changes the engines that the calls of a service pass, for all callers that are attached, and for those that come. Requests that a
+    /// removed engine held go on before later ones.
+    ///
+    /// # Errors
+    /// Fails with the reason if a caller's engines refuse the change; an engine that was added is then removed again.
+    pub fn change(&self, service: &str, change: &Change) -> Result<(), Unchanged> {
+        self.state.services.change(service, change)
+    }
+}

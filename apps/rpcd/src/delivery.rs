@@ -1,0 +1,61 @@
+//! The way of requests to a server.
+
+use crate::link::Link;
+use crate::memory::Sent;
+use bertha_chunnels::rpc::FailureKind;
+use bertha_managed::{Descriptor, InHeap, Message, Refusal};
+use bertha_schemas::{Fault, Limits};
+use std::sync::Arc;
+
+/// Gives a request to a server, and returns the server's number of the call.
+pub(crate) fn give(
+    link: &Link,
+    caller: &Arc<Link>,
+    request: &Message,
+    milliseconds: u32,
+) -> Result<u64, Refusal> {
+    let message = copy_request(link, caller, request).map_err(|fault| refusal(&fault, "request"))?;
+    // The order matters: the server hears of a call that it has been given.
+    let Some(call) = link.given.lock().give(Arc::clone(caller), request.call) else {
+        link.take_back(&[message.number]);
+        let reason = "the server has gone, or has too many calls".into();
+        return Err(Refusal { kind: FailureKind::Unavailable, reason });
+    };
+    link.tell(Descriptor::Request { call, method: request.method, message, milliseconds });
+    Ok(call)
+}
+
+/// Takes a call away from a server, whose outcome nobody wants.
+pub(crate) fn cancel(link: &Link, call: u64) {
+    if link.given.lock().take(call).is_some() {
+        link.tell(Descriptor::Cancellation { call });
+    }
+}
+
+/// Copies a request into the receive heap of the server: what engines have read, or else what lies in the caller's heap.
+fn copy_request(link: &Link, caller: &Link, request: &Message) -> Result<InHeap, Fault> {
+    let Some(messages) = link.typed.method(request.method) else { return Err(Fault::Malformed) };
+    let (plan, limits) = (&link.typed.binding.plan, Limits::default());
+    match &request.content {
+        Some(content) => {
+            link.lend(request.bytes, |room| plan.copy(messages.request, &**content, request.at, room, limits))
+        }
+        None => {
+            let sent = caller.sent.read();
+            link.lend(request.bytes, |room| {
+                plan.copy(messages.request, &Sent(&sent), request.at, room, limits)
+            })
+        }
+    }
+}
+
+/// Returns the reason why a message is not passed on.
+#[cold]
+pub(crate) fn refusal(fault: &Fault, what: &str) -> Refusal {
+    let kind = match fault {
+        Fault::NoRoom => FailureKind::Overloaded,
+        Fault::Large(_) | Fault::Long(_) => FailureKind::TooLarge,
+        _ => FailureKind::Malformed,
+    };
+    Refusal { kind, reason: format!("the {what} is not passed on: {fault}").into() }
+}

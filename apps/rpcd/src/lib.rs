@@ -1,0 +1,31 @@
+//! The daemon of typed calls: it passes calls from applications to servers of the machine, and applies the operator's policies to them.
+//!
+//! ```text
+//!  caller                         daemon                          server
+//!    | -- descriptor -> run ──▶ caller ──▶ engines ──▶ delivery -- descriptor ---> |
+//!    |                              send heap ──── one copy ───▶ receive heap      |
+//!    | <-- descriptor --- run ◀── engines ◀── caller ◀── server <-- descriptor --- |
+//! ```
+//!
+//! `run` has the tasks of an application; `caller`, `delivery` and `server` have the ways of messages; `link` is an application with its
+//! heaps; `services` finds the server of a call, and knows the policies.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
+
+mod attach;
+mod caller;
+mod calls;
+mod change;
+mod daemon;
+mod delivery;
+mod link;
+mod memory;
+mod run;
+mod server;
+mod services;
+mod state;
+mod typed;
+
+pub use change::Change;
+pub use daemon::{Daemon, Operator, Settings};

@@ -1,0 +1,101 @@
+//! `bertha-rpcd`: the daemon of typed calls.
+
+use bertha_core::{Error, ErrorKind};
+use bertha_datapath_shm::Users;
+use bertha_managed::engines::built_in;
+use bertha_program::{Termination, run_async, say};
+use bertha_rpcd::{Change, Daemon, Settings};
+use clap::Parser;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::str::FromStr;
+use tokio::runtime::Builder;
+
+/// The daemon of typed calls: it passes calls from applications of this machine to servers of this machine, and applies policies to them.
+/// Runs until SIGINT or SIGTERM comes; then calls under way fail.
+#[derive(Debug, Parser)]
+#[command(name = "bertha-rpcd", version)]
+struct Arguments {
+    /// The socket at which applications attach. The rights of its folder say which users reach it.
+    #[arg(long, value_name = "FILE", default_value = "/tmp/bertha-rpcd")]
+    socket: PathBuf,
+    /// Takes applications of the user of this number. May be given several times; by default, of the daemon's own user and of root.
+    #[arg(long, value_name = "UID")]
+    user: Vec<u32>,
+    /// Bytes to which each of an application's two heaps grows.
+    #[arg(long, value_name = "BYTES", default_value_t = 256 << 20)]
+    heap: usize,
+    /// An engine that calls of a service pass, as in `hotel:acl:field=customer deny=eve`. May be given several times.
+    #[arg(long, value_name = "ENGINE")]
+    engine: Vec<Engine>,
+}
+
+/// An engine of the command line.
+#[derive(Debug, Clone)]
+struct Engine {
+    service: String,
+    change: Change,
+}
+
+impl FromStr for Engine {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut parts = text.splitn(3, ':');
+        let (Some(service), Some(kind)) = (parts.next(), parts.next()) else {
+            return Err(
+                "an engine is named by its service and its kind, as in hotel:rate-limit:per-second=100"
+                    .into(),
+            );
+        };
+        let settings = parts.next().unwrap_or_default().parse().map_err(|error| format!("{error}"))?;
+        let found = built_in().into_iter().find(|built_in| built_in.name() == kind);
+        let kind = found.ok_or_else(|| {
+            let names: Vec<_> = built_in().iter().map(|kind| kind.name().to_owned()).collect();
+            format!("there is no engine {kind}; those that are built in are {}", names.join(", "))
+        })?;
+        let change = Change::Add { name: kind.name().to_owned(), kind, settings };
+        Ok(Self { service: service.to_owned(), change })
+    }
+}
+
+fn main() -> ExitCode {
+    run_async(&mut Builder::new_current_thread(), async |arguments: Arguments, termination| {
+        arguments.execute(&termination).await
+    })
+}
+
+impl Arguments {
+    async fn execute(self, termination: &Termination) -> Result<(), Error> {
+        let users = if self.user.is_empty() { Users::Same } else { Users::Only(self.user) };
+        let daemon =
+            Daemon::listen(&self.socket, Settings { users, heap: self.heap, ..Settings::default() })?;
+        let operator = daemon.operator();
+        for Engine { service, change } in &self.engine {
+            let added = operator.change(service, change);
+            added.map_err(|error| Error::new(ErrorKind::Invalid, format!("--engine {service}: {error}")))?;
+        }
+        say(format!("applications attach at {}", self.socket.display()));
+        termination.serve(daemon.run()).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_as_in_the_other_programs() {
+        assert_eq!(bertha_program::style::faults(Arguments::command()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn an_engine_that_does_not_exist_is_named() {
+        let error = |text: &str| text.parse::<Engine>().unwrap_err();
+        assert!(error("hotel:ac").contains("no engine ac; those that are built in are acl, null"));
+        assert!(error("hotel").contains("as in hotel:rate-limit"));
+        assert!(error("hotel:acl:deny").contains("deny=10"));
+        assert_eq!("hotel:acl:field=a deny=b".parse::<Engine>().unwrap().service, "hotel");
+    }
+}

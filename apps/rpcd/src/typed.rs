@@ -1,0 +1,42 @@
+//! Services whose types are known.
+
+use bertha_managed::Binding;
+use bertha_schemas::{MessageId, Plan, Schema, Unsuitable};
+use std::sync::Arc;
+
+/// The schema of a service, with the messages of its methods.
+#[derive(Debug)]
+pub(crate) struct Typed {
+    pub(crate) binding: Binding,
+    methods: Vec<Messages>,
+}
+
+/// The messages of a method.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Messages {
+    pub(crate) request: MessageId,
+    pub(crate) response: MessageId,
+}
+
+impl Typed {
+    /// Reads a descriptor set.
+    ///
+    /// # Errors
+    /// Fails with what is wrong with the schema.
+    pub(crate) fn read(descriptors: &[u8]) -> Result<Self, Unsuitable> {
+        let schema = Schema::read(descriptors)?;
+        let plan = Plan::new(&schema);
+        let messages = |method: &bertha_schemas::Method| {
+            let (request, response) = (plan.message(&method.request)?, plan.message(&method.response)?);
+            Some(Messages { request, response })
+        };
+        // The plan has each message that a method reaches.
+        let methods = schema.methods().iter().filter_map(messages).collect();
+        Ok(Self { binding: Binding { schema: Arc::new(schema), plan: Arc::new(plan) }, methods })
+    }
+
+    /// Returns the messages of a method.
+    pub(crate) fn method(&self, number: u32) -> Option<Messages> {
+        self.methods.get(number as usize).copied()
+    }
+}

@@ -1,0 +1,230 @@
+//! A hotel, whose rooms are reserved through a daemon.
+#![allow(unsafe_code)]
+#![allow(dead_code, reason = "no test uses all of it")]
+#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+use bertha_managed::application::{Attach, Client, Incoming, Server};
+use bertha_managed::heap::{Heap, String, Vec};
+use bertha_managed::{Method, Service};
+use bertha_rpcd::{Daemon, Operator, Settings};
+use prost::Message as _;
+use prost_types::field_descriptor_proto::{Label, Type};
+use prost_types::{
+    DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet, MethodDescriptorProto,
+    ServiceDescriptorProto,
+};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::thread::JoinHandle;
+use tokio::sync::oneshot;
+
+/// The service, with the methods `Ping` and `Reserve`.
+#[derive(Debug)]
+pub(crate) struct Hotel;
+
+/// A service with methods of the same names, and another field in a request.
+#[derive(Debug)]
+pub(crate) struct OtherHotel;
+
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) customer: String,
+    pub(crate) nights: i32,
+    pub(crate) guests: Vec<String>,
+}
+
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Response {
+    pub(crate) room: String,
+    pub(crate) price: i32,
+}
+
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Empty {}
+
+#[derive(Debug)]
+pub(crate) struct Ping;
+#[derive(Debug)]
+pub(crate) struct Reserve;
+
+fn field(number: i32, name: &str, kind: Type, label: Label) -> FieldDescriptorProto {
+    FieldDescriptorProto {
+        name: Some(name.into()),
+        number: Some(number),
+        label: Some(label as i32),
+        r#type: Some(kind as i32),
+        ..Default::default()
+    }
+}
+
+/// Returns the schema, with this name of a request's first field.
+fn schema(customer: &str) -> std::vec::Vec<u8> {
+    let message =
+        |name: &str, field| DescriptorProto { name: Some(name.into()), field, ..Default::default() };
+    let method = |name: &str, request: &str, response: &str| MethodDescriptorProto {
+        name: Some(name.into()),
+        input_type: Some(request.into()),
+        output_type: Some(response.into()),
+        ..Default::default()
+    };
+    let request = vec![
+        field(1, customer, Type::String, Label::Optional),
+        field(2, "nights", Type::Int32, Label::Optional),
+        field(3, "guests", Type::String, Label::Repeated),
+    ];
+    let response = vec![
+        field(1, "room", Type::String, Label::Optional),
+        field(2, "price", Type::Int32, Label::Optional),
+    ];
+    let methods = vec![
+        method("Ping", ".hotel.Empty", ".hotel.Empty"),
+        method("Reserve", ".hotel.Request", ".hotel.Response"),
+    ];
+    let file = FileDescriptorProto {
+        name: Some("hotel.proto".into()),
+        package: Some("hotel".into()),
+        syntax: Some("proto3".into()),
+        message_type: vec![
+            message("Empty", vec![]),
+            message("Request", request),
+            message("Response", response),
+        ],
+        service: vec![ServiceDescriptorProto {
+            name: Some("Hotel".into()),
+            method: methods,
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    FileDescriptorSet { file: vec![file] }.encode_to_vec()
+}
+
+// SAFETY: the structures have their fields in the order of the schema, with a C layout, and consist of numbers and of what heaps offer.
+unsafe impl Service for Hotel {
+    fn descriptors() -> &'static [u8] {
+        static SCHEMA: OnceLock<std::vec::Vec<u8>> = OnceLock::new();
+        SCHEMA.get_or_init(|| schema("customer"))
+    }
+}
+
+// SAFETY: as above; names are no part of the layout.
+unsafe impl Service for OtherHotel {
+    fn descriptors() -> &'static [u8] {
+        static SCHEMA: OnceLock<std::vec::Vec<u8>> = OnceLock::new();
+        SCHEMA.get_or_init(|| schema("guest"))
+    }
+}
+
+// SAFETY: `Ping` comes before `Reserve`.
+unsafe impl Method for Ping {
+    type Service = Hotel;
+    type Request = Empty;
+    type Response = Empty;
+    const NUMBER: u32 = 0;
+}
+
+// SAFETY: `Reserve` comes behind `Ping`.
+unsafe impl Method for Reserve {
+    type Service = Hotel;
+    type Request = Request;
+    type Response = Response;
+    const NUMBER: u32 = 1;
+}
+
+/// A daemon that runs until this is dropped, on a thread of its own: an application whose heap grows waits for it with its thread.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) operator: Operator,
+    pub(crate) path: PathBuf,
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Running {
+    pub(crate) fn start() -> Self {
+        Self::with(Settings::default())
+    }
+
+    pub(crate) fn with(settings: Settings) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut running = Self::at(folder.path().join("rpcd"), settings);
+        running._folder = Some(folder);
+        running
+    }
+
+    pub(crate) fn at(path: PathBuf, settings: Settings) -> Self {
+        let ((end, ended), (begin, begun)) = (oneshot::channel(), std::sync::mpsc::channel());
+        let socket = path.clone();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let daemon = Daemon::listen(&socket, settings).unwrap();
+                begin.send(daemon.operator()).unwrap();
+                tokio::select! {
+                    ended = daemon.run() => ended.unwrap(),
+                    _ = ended => {}
+                }
+            });
+        });
+        let operator = begun.recv().unwrap();
+        Self { operator, path, end: Some(end), thread: Some(thread), _folder: None }
+    }
+
+    /// Returns the way of an application to the daemon.
+    pub(crate) fn attach(&self) -> Attach {
+        Attach::new(&self.path, "test")
+    }
+
+    pub(crate) async fn client(&self) -> Client<Hotel> {
+        self.attach().client("hotel").await.unwrap()
+    }
+
+    pub(crate) async fn server(&self) -> Server<Hotel> {
+        self.attach().server("hotel").await.unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(Err(_)) = self.thread.take().map(JoinHandle::join) {
+            assert!(std::thread::panicking(), "the daemon panicked");
+        }
+    }
+}
+
+/// Returns a request of a customer, with guests of these names.
+pub(crate) fn request(heap: &Heap, customer: &str, nights: i32, names: &[&str]) -> Request {
+    let mut guests = Vec::new_in(heap);
+    guests.extend(names.iter().map(|name| String::from_str_in(name, heap)));
+    Request { customer: String::from_str_in(customer, heap), nights, guests }
+}
+
+/// Answers a call as a hotel does: the room is named after the customer and the guests, and each night costs a hundred.
+pub(crate) async fn answer(mut call: Incoming<Hotel>) {
+    match call.method() {
+        Ping::NUMBER => call.respond::<Ping>(Empty {}).await.unwrap(),
+        _ => {
+            let request = call.request::<Reserve>().unwrap();
+            let guests: std::vec::Vec<&str> = request.guests.iter().map(String::as_str).collect();
+            let room = format!("{}: {}", request.customer.as_str(), guests.join(", "));
+            let response =
+                Response { room: String::from_str_in(&room, call.heap()), price: 100 * request.nights };
+            drop(request);
+            call.respond::<Reserve>(response).await.unwrap();
+        }
+    }
+}
+
+/// Serves calls in a task until the daemon ends.
+pub(crate) fn serve(mut server: Server<Hotel>) -> tokio::task::JoinHandle<()> {
+    tokio::spawn(async move {
+        while let Ok(call) = server.next().await {
+            answer(call).await;
+        }
+    })
+}

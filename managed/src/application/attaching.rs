@@ -1,0 +1,152 @@
+//! Attaching to the daemon.
+
+use super::control::{self, Control};
+use super::link::Link;
+use super::{Client, Server};
+use crate::attach::{Hello, Role};
+use crate::method::Service;
+use bertha_core::{Error, ErrorKind};
+use bertha_datapath_shm::heap::{Heap, Received, Source};
+use bertha_datapath_shm::{Shm, Users, Waiting};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::time::{Instant, sleep, timeout_at};
+
+/// Time between two attempts to find the daemon.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The way to the daemon of the machine.
+///
+/// A daemon that is not there yet is waited for.
+#[derive(Debug, Clone)]
+pub struct Attach {
+    path: PathBuf,
+    application: String,
+    within: Duration,
+    waiting: Waiting,
+    heap: usize,
+}
+
+impl Attach {
+    /// Creates the way to the daemon that listens at this path, for an application of this name.
+    pub fn new(path: impl AsRef<Path>, application: &str) -> Self {
+        Self {
+            path: path.as_ref().into(),
+            application: application.into(),
+            within: Duration::from_secs(10),
+            waiting: Waiting::Park,
+            heap: 256 << 20,
+        }
+    }
+
+    /// Sets the time within which the daemon has to be there and to take the application: ten seconds by default.
+    #[must_use]
+    pub fn within(self, within: Duration) -> Self {
+        Self { within, ..self }
+    }
+
+    /// Sets the policy by which receivers wait: [`Park`](Waiting::Park) by default.
+    #[must_use]
+    pub fn waiting(self, waiting: Waiting) -> Self {
+        Self { waiting, ..self }
+    }
+
+    /// Sets the number of bytes up to which each heap grows: 256 MiB by default. The daemon may grant fewer.
+    #[must_use]
+    pub fn heap(self, bytes: usize) -> Self {
+        Self { heap: bytes, ..self }
+    }
+
+    /// Attaches as a caller of the service that a server serves under this name.
+    ///
+    /// # Errors
+    /// [`TimedOut`](ErrorKind::TimedOut) if no daemon was there in time, and [`Refused`](ErrorKind::Refused) with the reason if it does not
+    /// take the application. The errors of the system.
+    pub async fn client<S: Service>(&self, name: &str) -> Result<Client<S>, Error> {
+        Ok(Client::new(self.link(Role::Caller, name, S::descriptors()).await?))
+    }
+
+    /// Attaches as the server of a service, under a name by which callers find it.
+    ///
+    /// # Errors
+    /// The errors of [`client`](Self::client). The daemon refuses a name under which another application serves.
+    pub async fn server<S: Service>(&self, name: &str) -> Result<Server<S>, Error> {
+        Ok(Server::new(self.link(Role::Server, name, S::descriptors()).await?))
+    }
+
+    async fn link(&self, role: Role, service: &str, descriptors: &[u8]) -> Result<Arc<Link>, Error> {
+        let until = Instant::now() + self.within;
+        let socket = self.find(until).await?;
+        let received = Received::new(self.heap)?;
+        let grants = Grants::default();
+        let heap = Heap::new(self.heap, Grants(Arc::clone(&grants.0)))?;
+        let hello = control::hello(&Hello {
+            role,
+            application: self.application.clone(),
+            service: service.into(),
+            send_heap: heap.base(),
+            receive_heap: received.base(),
+            descriptors: descriptors.into(),
+        })?;
+        // The daemon's answer is waited for by a thread, as later answers are, whose callers may be in no runtime.
+        let open = tokio::task::spawn_blocking(move || Control::open(socket, &hello, received));
+        let opened = timeout_at(until, open).await.map_err(|_| self.late())?;
+        let (control, queue) = opened.map_err(io::Error::other)?.map_err(|error| self.refused(error))?;
+        let control = Arc::new(control);
+        let _first = grants.0.set(Arc::clone(&control));
+        // The daemon's user is checked by the rights of its path.
+        let queue = Shm::new().users(Users::Any).waiting(self.waiting).offer(queue).await?;
+        Ok(Link::new(queue, heap, control))
+    }
+
+    /// Waits until a daemon listens.
+    async fn find(&self, until: Instant) -> Result<UnixStream, Error> {
+        loop {
+            match UnixStream::connect(&self.path) {
+                Ok(socket) => return Ok(socket),
+                Err(error) if !is_absence(&error) => return Err(self.refused(error)),
+                Err(_) if Instant::now() + PAUSE >= until => return Err(self.late()),
+                Err(_) => sleep(PAUSE).await,
+            }
+        }
+    }
+
+    #[cold]
+    fn late(&self) -> Error {
+        let path = self.path.display();
+        let what =
+            format!("no daemon takes applications at {path}; `bertha-rpcd --socket {path}` starts one");
+        Error::new(ErrorKind::TimedOut, what)
+    }
+
+    #[cold]
+    fn refused(&self, error: io::Error) -> Error {
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => {
+                Error::new(ErrorKind::Refused, format!("the daemon at {}: {error}", self.path.display()))
+            }
+            _ => error.into(),
+        }
+    }
+}
+
+fn is_absence(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, NotFound, WouldBlock};
+    matches!(error.kind(), NotFound | ConnectionRefused | WouldBlock)
+}
+
+/// The daemon as the send heap sees it, once the application is attached.
+#[derive(Debug, Default)]
+struct Grants(Arc<OnceLock<Arc<Control>>>);
+
+// SAFETY: the daemon creates a file for each region, and only reads it. The application trusts the daemon.
+#[allow(unsafe_code)]
+unsafe impl Source for Grants {
+    fn region(&self, bytes: usize) -> io::Result<OwnedFd> {
+        self.0.get().ok_or(io::ErrorKind::NotConnected)?.grow(bytes)
+    }
+}

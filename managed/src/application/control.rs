@@ -1,0 +1,107 @@
+//! The application's end of the socket by which it attached.
+
+use crate::attach::{Answer, Grow, Hello};
+use bertha_datapath_shm::heap::Received;
+use bertha_runtime::tokio::descriptors::receive;
+use parking_lot::Mutex;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+
+/// Time that the daemon has for an answer.
+const ANSWERED: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
+
+/// The socket, and the receive heap, whose regions come over it.
+#[derive(Debug)]
+pub(super) struct Control {
+    /// A lock, as a thread whose heap grows waits for an answer, and regions of the receive heap may come before it.
+    socket: Mutex<UnixStream>,
+    pub(super) received: Received,
+}
+
+impl Control {
+    /// Says hello, and returns the control and the socket of the queue. Waits for the daemon.
+    pub(super) fn open(
+        socket: UnixStream,
+        hello: &[u8],
+        received: Received,
+    ) -> io::Result<(Self, UnixStream)> {
+        // A daemon that refuses the application may do so before it has read all of the hello.
+        let said = (&socket).write_all(hello);
+        let (answer, file) = match hear(&socket) {
+            Ok(heard) => heard,
+            Err(error) => return Err(said.err().unwrap_or(error)),
+        };
+        match (answer, file) {
+            (Answer::Taken, Some(queue)) => Ok((Self { socket: Mutex::new(socket), received }, queue.into())),
+            (Answer::Refused { text }, _) => {
+                Err(io::Error::new(io::ErrorKind::PermissionDenied, read_text(&socket, text)))
+            }
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// Asks for a region of the send heap, and waits for it.
+    pub(super) fn grow(&self, bytes: usize) -> io::Result<OwnedFd> {
+        let socket = self.socket.lock();
+        (&*socket).write_all(&Grow { bytes: bytes as u64 }.to_bytes())?;
+        loop {
+            match hear(&socket)? {
+                (Answer::Granted { .. }, Some(file)) => return Ok(file),
+                (Answer::Full, None) => return Err(io::ErrorKind::QuotaExceeded.into()),
+                (Answer::Lent { .. }, Some(file)) => self.received.add(file)?,
+                _ => return Err(unexpected()),
+            }
+        }
+    }
+
+    /// Adds regions to the receive heap, until it has so many bytes. The daemon has sent them before it told of them.
+    pub(super) fn hear_of(&self, bytes: u64) -> io::Result<()> {
+        let socket = self.socket.lock();
+        while (self.received.granted() as u64) < bytes {
+            match hear(&socket)? {
+                (Answer::Lent { .. }, Some(file)) => self.received.add(file)?,
+                _ => return Err(unexpected()),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn unexpected() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the daemon says what it does not have to say now")
+}
+
+/// Waits for an answer, and for the descriptor that comes with it.
+fn hear(socket: &UnixStream) -> io::Result<(Answer, Option<OwnedFd>)> {
+    let (mut bytes, mut read, mut file) = ([0; Answer::SIZE], 0, None);
+    while read < bytes.len() {
+        if poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&ANSWERED))? == 0 {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "the daemon does not answer"));
+        }
+        let (more, mut attached) = receive(socket, &mut bytes[read..])?;
+        if more == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        read += more;
+        file = attached.take_only(|_| true).or(file);
+    }
+    let answer = Answer::read(&bytes).map_err(io::Error::other)?;
+    if answer.has_descriptor() == file.is_some() { Ok((answer, file)) } else { Err(unexpected()) }
+}
+
+/// Reads the text of a refusal, as far as it comes.
+fn read_text(socket: &UnixStream, bytes: u32) -> String {
+    let mut text = Vec::new();
+    let most = u64::from(bytes).min(Answer::LONGEST as u64);
+    match socket.take(most).read_to_end(&mut text) {
+        Ok(_) | Err(_) => String::from_utf8_lossy(&text).into_owned(),
+    }
+}
+
+/// Returns the bytes of a hello.
+pub(super) fn hello(hello: &Hello) -> io::Result<Vec<u8>> {
+    hello.to_bytes().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
+}

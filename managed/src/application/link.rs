@@ -1,0 +1,128 @@
+//! The connection of an application to the daemon.
+
+use super::control::Control;
+use crate::{Descriptor, Done, InHeap};
+use bertha_core::{Buf, Connection, Error};
+use bertha_datapath_shm::ShmConnection;
+use bertha_datapath_shm::heap::{self, Heap};
+use parking_lot::Mutex;
+use std::any::Any;
+use std::collections::HashMap;
+use std::fmt;
+use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use tokio::sync::Notify;
+
+/// The queue, the heaps, and what is to be given back.
+pub(super) struct Link {
+    pub(super) queue: ShmConnection,
+    pub(super) heap: Heap,
+    pub(super) control: Arc<Control>,
+    /// Messages that the daemon may still read, by their numbers. Their types are many, so each is behind a `dyn`.
+    sent: Mutex<HashMap<u32, Box<dyn Any + Send>>>,
+    number: AtomicU32,
+    notices: Mutex<Notices>,
+    noticed: Notify,
+}
+
+/// What the daemon is told beside calls.
+#[derive(Debug, Default)]
+struct Notices {
+    cancelled: Vec<u64>,
+    done: Vec<Done>,
+}
+
+/// A message with bytes of its own, even if it has no fields.
+#[repr(C)]
+struct Sent<M> {
+    message: M,
+    _bytes: u64,
+}
+
+impl Link {
+    pub(super) fn new(queue: ShmConnection, heap: Heap, control: Arc<Control>) -> Arc<Self> {
+        Arc::new(Self {
+            queue,
+            heap,
+            control,
+            sent: Mutex::default(),
+            number: AtomicU32::new(0),
+            notices: Mutex::default(),
+            noticed: Notify::new(),
+        })
+    }
+
+    /// Puts a message into the send heap, where it stays until the daemon [needs it no more](Self::on_done), or until it is [taken
+    /// back](Self::take_back).
+    pub(super) fn put<M: Send + 'static>(&self, message: M) -> Result<InHeap, heap::Full> {
+        let boxed = heap::Box::try_new_in(Sent { message, _bytes: 0 }, &self.heap)?;
+        let at = heap::Box::as_ptr(&boxed).addr() as u64;
+        let number = self.number.fetch_add(1, Ordering::Relaxed);
+        self.sent.lock().insert(number, Box::new(boxed));
+        Ok(InHeap { at, bytes: size_of::<M>() as u32, number })
+    }
+
+    /// Drops a message of which the daemon was not told.
+    pub(super) fn take_back(&self, number: u32) {
+        let sent = self.sent.lock().remove(&number);
+        // The lock is free while the message is dropped.
+        drop(sent);
+    }
+
+    /// Drops messages that the daemon needs no more.
+    pub(super) fn on_done(&self, done: &Done) {
+        done.numbers().iter().for_each(|number| self.take_back(*number));
+    }
+
+    /// Sends a descriptor, and waits for room in the queue.
+    ///
+    /// The future is cancellation-safe: the descriptor was sent, or not.
+    pub(super) async fn send(&self, descriptor: Descriptor) -> Result<(), Error> {
+        self.queue.send(Buf::copy_of(&descriptor.to_bytes(), 0)?).await
+    }
+
+    /// Gives a received message back, if there is one.
+    pub(super) fn give_back(&self, message: InHeap) {
+        if message.at == 0 {
+            return;
+        }
+        let number = message.number;
+        let mut notices = self.notices.lock();
+        let has_room = notices.done.last_mut().is_some_and(|done| done.push(number));
+        if !has_room {
+            let mut done = Done::default();
+            done.push(number);
+            notices.done.push(done);
+            drop(notices);
+            // Each notice has room for several messages, so the task that sends it runs for the first one only.
+            self.noticed.notify_one();
+        }
+    }
+
+    /// Tells the daemon that the outcome of a call is not wanted any more.
+    pub(super) fn cancel(&self, call: u64) {
+        self.notices.lock().cancelled.push(call);
+        self.noticed.notify_one();
+    }
+
+    /// Sends notices, until the connection ends.
+    pub(super) async fn send_notices(&self) {
+        loop {
+            self.noticed.notified().await;
+            let Notices { cancelled, done } = mem::take(&mut *self.notices.lock());
+            let cancelled = cancelled.into_iter().map(|call| Descriptor::Cancellation { call });
+            for notice in cancelled.chain(done.into_iter().map(Descriptor::Done)) {
+                if self.send(notice).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link").field("heap", &self.heap).finish_non_exhaustive()
+    }
+}

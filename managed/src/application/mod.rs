@@ -1,0 +1,27 @@
+//! The library of an application: clients and servers whose calls go through the daemon of the machine.
+
+mod attaching;
+mod client;
+mod control;
+mod lent;
+mod link;
+mod server;
+
+pub use attaching::Attach;
+pub use client::Client;
+pub use lent::Lent;
+pub use server::{Incoming, Server};
+
+use crate::Descriptor;
+use std::io;
+
+/// Reads what came through the queue.
+fn descriptor(bytes: &[u8]) -> io::Result<Descriptor> {
+    let read = bytes.try_into().ok().and_then(|bytes| Descriptor::read(bytes).ok());
+    read.ok_or_else(unexpected)
+}
+
+#[cold]
+fn unexpected() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the daemon does not follow the protocol")
+}

@@ -1,0 +1,30 @@
+//! Services and their methods as types.
+#![allow(unsafe_code)]
+
+/// A service that an application calls or serves, with its schema.
+///
+/// # Safety
+/// The types of each [`Method`] of the service are laid out as the plan of the [schema](Self::descriptors) says, and hold nothing that
+/// another process could not have written: numbers, and what `bertha_datapath_shm::heap` offers.
+pub unsafe trait Service: Send + Sync + 'static {
+    /// Returns the schema, as a descriptor set of protobuf. It is always the same.
+    fn descriptors() -> &'static [u8];
+}
+
+/// A method of a service.
+///
+/// # Safety
+/// The number is that of the method in the schema of the service, and the types are those of its request and its response.
+pub unsafe trait Method {
+    /// The service.
+    type Service: Service;
+
+    /// The message that the method takes.
+    type Request: Send + Sync + 'static;
+
+    /// The message that the method returns.
+    type Response: Send + Sync + 'static;
+
+    /// The place of the method among those of the schema, by services and names.
+    const NUMBER: u32;
+}
