@@ -1,7 +1,7 @@
 //! The end of a connection, as waiting calls learn of it.
 
 use futures_util::future::{Either, select};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Notify;
 
@@ -34,11 +34,14 @@ impl Closing {
     }
 
     /// Returns the output of `work`, or `None` if the connection is closed before the output is ready.
-    pub(crate) async fn unless_closed<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+    ///
+    /// The caller keeps the future: passed by value, the kilobytes of a call to a service would be copied for
+    /// each message, and be in this future as well as in the caller's.
+    pub(crate) async fn unless_closed<T>(&self, work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
         if self.is_closed() {
             return None;
         }
-        match select(pin!(work), pin!(self.closed())).await {
+        match select(work, pin!(self.closed())).await {
             Either::Left((output, _)) => Some(output),
             Either::Right(_) => None,
         }

@@ -12,6 +12,7 @@ use bertha_core::{Buf, Connection, Error, ErrorKind, OrdersByKey, Runtime, Stati
 use bertha_runtime::tokio::{Task, TokioRuntime};
 use std::collections::VecDeque;
 use std::fmt;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 /// An end of a [`Topic`](crate::Topic): sending publishes, receiving receives from a subscription.
@@ -115,7 +116,10 @@ impl<S: Service> QueueConnection<S> {
         Ok(taken)
     }
 
-    async fn unless_closed<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    async fn unless_closed<T>(
+        &self,
+        work: Pin<&mut impl Future<Output = Result<T, Error>>>,
+    ) -> Result<T, Error> {
         self.closing.unless_closed(work).await.unwrap_or_else(|| Err(self.closed()))
     }
 
@@ -161,7 +165,7 @@ impl<S: Service> Connection for QueueConnection<S> {
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
-        self.unless_closed(self.sending()?.send(None, message)).await
+        self.unless_closed(pin!(self.sending()?.send(None, message))).await
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
@@ -174,7 +178,7 @@ impl<S: Service> Connection for QueueConnection<S> {
 
     async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
         let messages = messages.map(|message| (None, message));
-        self.unless_closed(self.sending()?.send_all(messages)).await
+        self.unless_closed(pin!(self.sending()?.send_all(messages))).await
     }
 
     async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
@@ -233,7 +237,7 @@ impl<S: Service> OrdersByKey for QueueConnection<S> {
 
     async fn send_by_key(&self, key: u64, message: Buf) -> Result<(), Error> {
         self.keeps_order_by_key()?;
-        self.unless_closed(self.sending()?.send(Some(key), message)).await
+        self.unless_closed(pin!(self.sending()?.send(Some(key), message))).await
     }
 
     async fn send_batch_by_key(
@@ -242,7 +246,7 @@ impl<S: Service> OrdersByKey for QueueConnection<S> {
     ) -> Result<(), Error> {
         self.keeps_order_by_key()?;
         let messages = messages.map(|(key, message)| (Some(key), message));
-        self.unless_closed(self.sending()?.send_all(messages)).await
+        self.unless_closed(pin!(self.sending()?.send_all(messages))).await
     }
 }
 
@@ -279,5 +283,23 @@ impl<S: Service> fmt::Debug for QueueConnection<S> {
             .field("topic", &self.topic)
             .field("role", &self.role())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{MemoryQueue, Topic};
+
+    /// Each copy of a call's future is a copy of its bytes for each message.
+    #[tokio::test]
+    async fn a_send_holds_the_call_to_the_service_once() {
+        let topic = Topic::new(MemoryQueue::new(), "topic");
+        topic.create().await.unwrap();
+        let publisher = topic.publisher().await.unwrap();
+        let message = || Buf::copy_of(&[7], 0).unwrap();
+        let call = size_of_val(&publisher.sending().unwrap().send(None, message()));
+        let send = size_of_val(&publisher.send(message()));
+        assert!(send < 2 * call, "{send} bytes around a call of {call} bytes");
     }
 }

@@ -3,6 +3,7 @@
 use super::failure::{forbidden, no_login, unreachable};
 use async_nats::{ClientError, Event, ServerError};
 use bertha_core::Error;
+use std::pin::Pin;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -69,7 +70,7 @@ impl Events {
     pub(crate) async fn unless_refused<T>(
         &self,
         topic: &str,
-        call: impl Future<Output = Result<T, Error>>,
+        call: Pin<&mut impl Future<Output = Result<T, Error>>>,
     ) -> Result<T, Error> {
         tokio::select! {
             output = call => output,
@@ -125,9 +126,11 @@ fn is_about_login(text: &str) -> bool {
 mod tests {
     use super::*;
     use bertha_core::ErrorKind;
+    use std::pin::pin;
 
     async fn kind_of_call(events: &Events, time: u64) -> Option<ErrorKind> {
-        let call = events.unless_refused("orders", std::future::pending::<Result<(), Error>>());
+        let call = pin!(std::future::pending::<Result<(), Error>>());
+        let call = events.unless_refused("orders", call);
         let outcome = tokio::time::timeout(Duration::from_secs(time), call).await;
         outcome.ok().map(|outcome| outcome.unwrap_err().kind())
     }

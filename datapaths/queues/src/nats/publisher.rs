@@ -7,6 +7,7 @@ use async_nats::jetstream::Context;
 use async_nats::jetstream::message::PublishMessage;
 use bertha_core::Error;
 use futures_util::future::{join, join_all};
+use std::pin::pin;
 
 /// An end that publishes to a topic of NATS.
 ///
@@ -101,7 +102,7 @@ impl Publisher for NatsPublisher {
                 }
             })
         };
-        self.events.unless_refused(&self.topic, published).await
+        self.events.unless_refused(&self.topic, pin!(published)).await
     }
 
     async fn close(&self) -> Result<(), Error> {

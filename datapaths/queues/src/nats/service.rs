@@ -15,6 +15,7 @@ use async_nats::{Client, ConnectOptions};
 use bertha_core::{Error, ErrorKind};
 use futures_util::future::try_join_all;
 use std::fmt;
+use std::pin::pin;
 use std::time::Duration;
 
 /// Time limit of each answer of the server.
@@ -187,7 +188,7 @@ impl Nats {
         answer: impl IntoFuture<Output = Result<T, E>>,
     ) -> Result<T, Error> {
         let answer = answer.into_future();
-        self.events.unless_refused(topic, async { answer.await.map_err(of_answer) }).await
+        self.events.unless_refused(topic, pin!(async { answer.await.map_err(of_answer) })).await
     }
 }
 

@@ -10,6 +10,7 @@ use async_nats::jetstream::message::PublishMessage;
 use async_nats::{Client, Message, Subject};
 use bertha_core::Error;
 use std::fmt;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, watch};
 
@@ -192,7 +193,7 @@ impl Subscription for NatsSubscription {
 
     async fn receive(&self, limit: usize, wait: Duration) -> Result<Vec<Incoming<NatsReceipt>>, Error> {
         let topic = &self.consumers[0].consumer.cached_info().stream_name;
-        self.events.unless_refused(topic, self.receive_here(limit, wait)).await
+        self.events.unless_refused(topic, pin!(self.receive_here(limit, wait))).await
     }
 
     async fn acknowledge(&self, receipts: &[NatsReceipt]) -> Result<(), Error> {

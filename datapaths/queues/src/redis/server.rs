@@ -36,11 +36,16 @@ impl Server {
         if let Some(connection) = &*connection {
             return Ok(connection.clone());
         }
+        // Connecting is rare: its future has a place of its own, and does not make the future of each call larger.
+        let new = Box::pin(self.connect()).await?;
+        Ok(connection.insert(new).clone())
+    }
+
+    async fn connect(&self) -> Result<MultiplexedConnection, Error> {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(ANSWER_TIMEOUT))
             .set_response_timeout(self.timeout);
-        let new = self.client.get_multiplexed_async_connection_with_config(&config).await.map_err(failure)?;
-        Ok(connection.insert(new).clone())
+        self.client.get_multiplexed_async_connection_with_config(&config).await.map_err(failure)
     }
 
     /// Returns the error of a call, and drops the connection if it is of no more use.
@@ -58,5 +63,18 @@ impl Server {
     /// Returns the server's address, without a login.
     pub(crate) fn address(&self) -> String {
         self.client.get_connection_info().addr().to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_over_an_open_connection_has_no_place_for_connecting() {
+        let server = Server::new(Client::open("redis://127.0.0.1").unwrap());
+        let call = size_of_val(&server.connection());
+        let connecting = size_of_val(&server.connect());
+        assert!(call < connecting, "{call} bytes, and connecting takes {connecting}");
     }
 }
