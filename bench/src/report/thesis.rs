@@ -35,7 +35,7 @@ const ITEMS: &[Item] = &[
         "throughput of a file over each datapath",
         "throughput",
         "throughput.svg",
-        "over each datapath: datagrams by hand, the same through a Chunnel that does nothing, and the whole transport, which repairs and so is slower; the ratio of a Chunnel that does nothing is bounded over each datapath: over memif it costs little, as there, and over kernel UDP and Caladan more, since datagrams by hand leave from one piece of memory and arrive in one, where each message of a Chunnel has a buffer; there is no wire, so the processor is the limit and not a link of 10 Gbit/s",
+        "over each datapath: datagrams by hand, the same through a Chunnel that does nothing, and the whole transport, which repairs and so is slower; the ratio of a Chunnel that does nothing is bounded over each datapath: over memif it costs little, as there, and over kernel UDP and Caladan more, since datagrams by hand leave in one piece of memory and arrive in one, where each message of a Chunnel is a piece of its own; there is no wire, so the processor is the limit and not a link of 10 Gbit/s",
     ),
     item(
         "Figure 3.4",

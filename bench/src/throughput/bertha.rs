@@ -5,7 +5,7 @@ use crate::harness::{Placement, meet};
 use crate::{Error, ErrorKind};
 use bertha_chunnels::{Fragment, Noise, Nothing, Ordered, Reliable};
 use bertha_core::{Addr, Base, Bottom, Buf, Connection, Datapath, Runtime, Stack, make_stack};
-use bertha_datapath_kernel::Udp;
+use bertha_datapath_kernel::{Udp, Waiting};
 use bertha_negotiation::{Incoming, Negotiate, Runs};
 use futures_util::future::try_join_all;
 use std::net::Ipv4Addr;
@@ -54,6 +54,11 @@ pub(super) struct Ends<D> {
 impl Ends<Udp> {
     pub(super) fn loopback() -> Self {
         Self { server: Udp::new(), client: Udp::new(), at: (Ipv4Addr::LOCALHOST, 0).into() }
+    }
+
+    /// Returns ends whose receiver waits as a receiver by hand does: it asks the kernel again and again.
+    pub(super) fn polling() -> Self {
+        Self { client: Udp::new().waiting(Waiting::Spin), ..Self::loopback() }
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::bertha::{Ends, over};
 use super::ports::Ports;
-use super::{Contender, Setup, unrepaired};
-use crate::goodput::{self, Runs};
+use super::unrepaired::{self, Leaving};
+use super::{Contender, Setup};
+use crate::goodput::{self, Runs, Transfer};
 use crate::harness::{ETHERNET, Effort, median, ratio_of_medians};
 use crate::memif::config;
 use crate::report::Report;
@@ -51,12 +52,9 @@ pub(super) fn figure(setup: &Setup, effort: Effort, report: &mut Report) -> Resu
     let ends = &ends(2, mtu)?;
     let [sender, receiver] = configs(3, mtu);
     let mut ports = Ports::open(&sender, &receiver)?;
-    goodput::over(
-        "memif",
-        [&mut || ports.run(setup), &mut || unrepaired::over(ends, setup), &mut || over(ends, setup)],
-        effort,
-        report,
-    )
+    let mut nothing = || unrepaired::over(ends, setup, Leaving::Copied);
+    let transfers: [Transfer<'_>; 3] = [&mut || ports.run(setup), &mut nothing, &mut || over(ends, setup)];
+    goodput::over("memif", transfers, effort, report)
 }
 
 /// Returns the settings of both ports of a pair.
