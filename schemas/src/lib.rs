@@ -62,7 +62,7 @@ pub use limits::Limits;
 pub use memory::{Memory, NoRoom, Outside, Room};
 pub use native::Frame;
 pub use path::{Path, Value};
-pub use plan::{MessageId, Plan};
+pub use plan::{MessageId, Plan, Told};
 pub use private::PrivateMemory;
 pub use protobuf::{Encoded, Fault};
 pub use schema::{Difference, Digest, Method, Schema, Unsuitable};

@@ -5,7 +5,8 @@ mod step;
 
 use crate::schema::{Digest, Schema};
 use std::collections::HashMap;
-pub(crate) use step::{Element, REFERENCE, Step, Told};
+pub use step::Told;
+pub(crate) use step::{Element, REFERENCE, Step};
 
 /// How the messages of a schema lie in memory, and are encoded and decoded.
 ///
@@ -93,6 +94,11 @@ impl Plan {
     /// Returns the place of a field in its message's structure, in bytes from the beginning.
     pub fn field(&self, message: MessageId, number: u32) -> Option<usize> {
         Some(self.step(message, number)?.at as usize)
+    }
+
+    /// Returns what tells in a message's structure that a field is there.
+    pub fn told(&self, message: MessageId, number: u32) -> Option<Told> {
+        Some(self.step(message, number)?.told)
     }
 
     /// Returns what is done for a field.

@@ -43,14 +43,15 @@ pub(crate) enum Element {
     Message(MessageId),
 }
 
-/// What tells that the field is there.
+/// What tells in a structure that a field is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
+pub enum Told {
     /// The value, which is absent if it is zero.
     Value,
-    /// This bit of the structure.
+    /// This bit of the words with which the structure begins.
     Bit(u32),
-    /// The number of the present field, which lies at this place.
+    /// The number of the present field of a `oneof`. The number has 32 bits, and lies at this place of the structure, in bytes from the
+    /// beginning.
     Choice(u32),
     /// The number of elements.
     Count {

@@ -52,9 +52,9 @@ fn a_structure_is_one_of_c() {
     for (number, place) in places {
         assert_eq!(plan.field(id, number), Some(place), "field {number}");
     }
-    assert_eq!(plan.steps(id)[5].told, Told::Bit(0));
-    assert_eq!(plan.steps(id)[6].told, Told::Choice(offset_of!(Request, choice) as u32));
+    assert_eq!(plan.told(id, 6), Some(Told::Bit(0)));
+    assert_eq!(plan.told(id, 7), Some(Told::Choice(offset_of!(Request, choice) as u32)));
     assert_eq!(offset_of!(Request, present), 0);
     assert_eq!(plan.size(plan.message("test.Part").unwrap()), 8);
-    assert_eq!((plan.message("test.Colour"), plan.field(id, 10)), (None, None));
+    assert_eq!((plan.message("test.Colour"), plan.field(id, 10), plan.told(id, 10)), (None, None, None));
 }
