@@ -12,6 +12,8 @@
 #![deny(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
+// A heap's addresses are 64-bit numbers, and its structures are little-endian.
+#[cfg(all(target_pointer_width = "64", target_endian = "little"))]
 pub mod application;
 pub mod attach;
 mod burst;
@@ -25,6 +27,7 @@ mod message;
 mod method;
 mod settings;
 
+#[cfg(all(target_pointer_width = "64", target_endian = "little"))]
 pub use bertha_datapath_shm::heap;
 pub use burst::Burst;
 pub use chain::{Chain, Contents, Unchanged};

@@ -7,6 +7,9 @@
 /// The types of each [`Method`] of the service are laid out as the plan of the [schema](Self::descriptors) says, and hold nothing that
 /// another process could not have written: numbers, and what `bertha_datapath_shm::heap` offers.
 pub unsafe trait Service: Send + Sync + 'static {
+    /// The full name of the service.
+    const NAME: &'static str;
+
     /// Returns the schema, as a descriptor set of protobuf. It is always the same.
     fn descriptors() -> &'static [u8];
 }
@@ -25,6 +28,9 @@ pub unsafe trait Method {
     /// The message that the method returns.
     type Response: Send + Sync + 'static;
 
-    /// The place of the method among those of the schema, by services and names.
+    /// The name of the method.
+    const NAME: &'static str;
+
+    /// The place of the method among [those](bertha_schemas::Schema::methods) of the service's schema.
     const NUMBER: u32;
 }

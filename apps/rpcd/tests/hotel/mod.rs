@@ -104,6 +104,8 @@ fn schema(customer: &str) -> std::vec::Vec<u8> {
 
 // SAFETY: the structures have their fields in the order of the schema, with a C layout, and consist of numbers and of what heaps offer.
 unsafe impl Service for Hotel {
+    const NAME: &'static str = "hotel.Hotel";
+
     fn descriptors() -> &'static [u8] {
         static SCHEMA: OnceLock<std::vec::Vec<u8>> = OnceLock::new();
         SCHEMA.get_or_init(|| schema("customer"))
@@ -112,6 +114,8 @@ unsafe impl Service for Hotel {
 
 // SAFETY: as above; names are no part of the layout.
 unsafe impl Service for OtherHotel {
+    const NAME: &'static str = "hotel.Hotel";
+
     fn descriptors() -> &'static [u8] {
         static SCHEMA: OnceLock<std::vec::Vec<u8>> = OnceLock::new();
         SCHEMA.get_or_init(|| schema("guest"))
@@ -123,6 +127,7 @@ unsafe impl Method for Ping {
     type Service = Hotel;
     type Request = Empty;
     type Response = Empty;
+    const NAME: &'static str = "Ping";
     const NUMBER: u32 = 0;
 }
 
@@ -131,6 +136,7 @@ unsafe impl Method for Reserve {
     type Service = Hotel;
     type Request = Request;
     type Response = Response;
+    const NAME: &'static str = "Reserve";
     const NUMBER: u32 = 1;
 }
 

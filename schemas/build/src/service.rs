@@ -1,0 +1,89 @@
+//! A service: its schema, and a type for each of its methods.
+
+use crate::Error;
+use crate::code::MAY_BE_UNUSED;
+use crate::names;
+use crate::source::Scope;
+use bertha_schemas::Schema;
+use prost::Message as _;
+use prost_types::{FileDescriptorSet, MethodDescriptorProto, ServiceDescriptorProto};
+
+/// Returns the code of the service that the scope is, and the descriptor set that it includes from a file of this name.
+pub(crate) fn code(
+    scope: &Scope<'_>,
+    described: &ServiceDescriptorProto,
+    file: &str,
+) -> Result<(String, Vec<u8>), Error> {
+    let descriptors = alone(&scope.source.set, &scope.name).encode_to_vec();
+    let schema = Schema::read(&descriptors)
+        .map_err(|reason| Error::Unsuitable { files: scope.file.into(), reason })?;
+    let mut items = vec![format!(
+        "/// The descriptor set, of which `Schema::read` makes the schema of the service.\n\
+         pub const DESCRIPTORS: &[u8] = include_bytes!(\"{file}\");\n"
+    )];
+    items.push(service_type(&scope.name));
+    for (index, method) in described.method.iter().enumerate() {
+        let number = schema.methods().iter().position(|other| other.name == method.name());
+        items.push(item(scope, index, method, number.unwrap_or_default()));
+    }
+    let head = format!("{}{MAY_BE_UNUSED}pub mod {}", scope.docs("service"), names::module(described.name()));
+    Ok((scope.block(&head, &items)?, descriptors))
+}
+
+/// Returns a descriptor set in which this service is the only one: the hash of its schema does not depend on services beside it.
+fn alone(set: &FileDescriptorSet, name: &str) -> FileDescriptorSet {
+    let mut set = set.clone();
+    for file in &mut set.file {
+        let prefix = format!("{}.", file.package());
+        file.service.retain(|service| (prefix.clone() + service.name()).trim_start_matches('.') == name);
+    }
+    set
+}
+
+/// Permission for a promise that the assertions about structures keep.
+const UNSAFE: &str =
+    "#[allow(unsafe_code, reason = \"the layout of each structure is asserted where it is defined\")]";
+
+/// Returns the type of the service.
+fn service_type(name: &str) -> String {
+    format!(
+        "/// The service, as a type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Service;
+
+// SAFETY: structures are laid out as their assertions say, and consist of numbers and of what heaps offer.
+{UNSAFE}
+unsafe impl ::bertha_managed::Service for Service {{
+    const NAME: &'static str = \"{name}\";
+
+    fn descriptors() -> &'static [u8] {{
+        DESCRIPTORS
+    }}
+}}
+"
+    )
+}
+
+/// Returns the type of a method.
+fn item(scope: &Scope<'_>, index: usize, method: &MethodDescriptorProto, number: usize) -> String {
+    let (name, described) = (names::type_name(method.name()), method.name());
+    let docs = scope.part(2, index, described).docs("method");
+    let path = |reference| scope.source.path(&scope.modules, reference);
+    let (request, response) = (path(method.input_type()), path(method.output_type()));
+    format!(
+        "{docs}#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct {name};
+
+// SAFETY: the number and the types are those of the method in the schema.
+{UNSAFE}
+unsafe impl ::bertha_managed::Method for {name} {{
+    type Service = Service;
+    type Request = {request};
+    type Response = {response};
+
+    const NAME: &'static str = \"{described}\";
+    const NUMBER: u32 = {number};
+}}
+"
+    )
+}
