@@ -53,8 +53,10 @@ pub(crate) fn take(
 
 /// Does what is due without a message, and carries on requests that engines let go.
 pub(crate) fn work(link: &Arc<Link>, caller: &mut Caller, now: Duration, services: &Services) {
-    let Caller { chain, requests, .. } = caller;
-    chain.requests(requests, &mut Copies(link), now);
+    let Caller { chain, requests, calls, .. } = caller;
+    let mut copies = Copies { link, room: link.heap.saturating_sub(calls.copied()), made: Vec::new() };
+    chain.requests(requests, &mut copies, now);
+    copies.made.into_iter().for_each(|(call, bytes)| calls.set_copied(call, bytes));
     let refused: Vec<_> = chain.take_outcomes().collect();
     let ended: Vec<_> = requests.take_ended().collect();
     let passed: Vec<_> = requests.drain().collect();
@@ -136,6 +138,7 @@ fn give(link: &Arc<Link>, caller: &mut Caller, request: Message, now: Duration, 
         Ok((number, server)) => {
             open.server = Some((server, number));
             link.done(open.message);
+            caller.calls.set_copied(request.call, 0);
         }
         Err(refusal) => {
             let failure = Message { kind: Kind::Failure(refusal), content: None, ..request };
@@ -205,16 +208,25 @@ fn copy_response(link: &Link, server: &Link, method: u32, message: InHeap) -> Re
 }
 
 /// The requests of an application, for engines that read them.
-struct Copies<'a>(&'a Link);
+struct Copies<'a> {
+    link: &'a Link,
+    /// Number of bytes that copies may still take. An application has no more in copies than in a heap, however often its requests name a
+    /// part of it.
+    room: usize,
+    /// The copies, by their calls, with their bytes.
+    made: Vec<(u64, usize)>,
+}
 
 impl Contents for Copies<'_> {
     fn copy(&mut self, request: &Message) -> Result<(Box<PrivateMemory>, u64), Fault> {
-        let Some(messages) = self.0.typed.method(request.method) else { return Err(Fault::Malformed) };
+        let typed = &self.link.typed;
+        let Some(messages) = typed.method(request.method) else { return Err(Fault::Malformed) };
         let limits = Limits::default();
-        let mut memory = Box::new(PrivateMemory::of(limits.memory));
-        let sent = self.0.sent.read();
-        let plan = &self.0.typed.binding.plan;
-        let at = plan.copy(messages.request, &Sent(&sent), request.at, &mut *memory, limits)?;
+        let mut memory = Box::new(PrivateMemory::of(limits.memory.min(self.room)));
+        let sent = self.link.sent.read();
+        let at = typed.binding.plan.copy(messages.request, &Sent(&sent), request.at, &mut *memory, limits)?;
+        self.room -= memory.used();
+        self.made.push((request.call, memory.used()));
         Ok((memory, at))
     }
 }

@@ -10,6 +10,8 @@ pub(crate) const MOST: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Calls<S> {
     open: HashMap<u64, Call<S>>,
+    /// Number of bytes of all copies.
+    copied: usize,
 }
 
 /// An open call.
@@ -20,6 +22,8 @@ pub(crate) struct Call<S> {
     pub(crate) message: u32,
     /// Number of milliseconds that were left; zero is no limit.
     pub(crate) milliseconds: u32,
+    /// Number of bytes of the copy of the request that engines read, while there is one.
+    pub(crate) copied: usize,
     /// The server that has the request, and its number of the call.
     pub(crate) server: Option<(S, u64)>,
 }
@@ -35,7 +39,7 @@ pub(crate) enum NotBegun {
 
 impl<S> Default for Calls<S> {
     fn default() -> Self {
-        Self { open: HashMap::new() }
+        Self { open: HashMap::new(), copied: 0 }
     }
 }
 
@@ -53,7 +57,7 @@ impl<S> Calls<S> {
             Entry::Occupied(_) => Err(NotBegun::Twice),
             Entry::Vacant(_) if count >= MOST => Err(NotBegun::TooMany),
             Entry::Vacant(entry) => {
-                entry.insert(Call { method, message, milliseconds, server: None });
+                entry.insert(Call { method, message, milliseconds, copied: 0, server: None });
                 Ok(())
             }
         }
@@ -64,13 +68,29 @@ impl<S> Calls<S> {
         self.open.get_mut(&call)
     }
 
+    /// Returns the number of bytes of all copies of requests that engines read.
+    pub(crate) fn copied(&self) -> usize {
+        self.copied
+    }
+
+    /// Notes that engines have a copy of so many bytes of a call's request, or none any more.
+    pub(crate) fn set_copied(&mut self, call: u64, bytes: usize) {
+        if let Some(open) = self.open.get_mut(&call) {
+            self.copied = self.copied - open.copied + bytes;
+            open.copied = bytes;
+        }
+    }
+
     /// Ends a call. Returns `None` if it has ended before.
     pub(crate) fn end(&mut self, call: u64) -> Option<Call<S>> {
-        self.open.remove(&call)
+        let ended = self.open.remove(&call)?;
+        self.copied -= ended.copied;
+        Some(ended)
     }
 
     /// Ends all calls.
     pub(crate) fn end_all(&mut self) -> impl Iterator<Item = (u64, Call<S>)> {
+        self.copied = 0;
         std::mem::take(&mut self.open).into_iter()
     }
 }
@@ -125,6 +145,18 @@ mod tests {
         assert_eq!(calls.get(7).map(|call| call.message), Some(1));
         assert!(calls.end(7).is_some() && calls.end(7).is_none());
         assert_eq!(calls.begin(7, 0, 3, 0), Ok(()));
+    }
+
+    #[test]
+    fn copies_count_until_they_go_or_their_calls_end() {
+        let mut calls = Calls::<()>::default();
+        assert!((0..3).all(|call| calls.begin(call, 0, 0, 0).is_ok()));
+        (0..4).for_each(|call| calls.set_copied(call, 100 << call));
+        assert_eq!(calls.copied(), 700);
+        calls.set_copied(0, 0);
+        calls.end(1);
+        assert_eq!(calls.copied(), 400);
+        assert_eq!((calls.end_all().count(), calls.copied()), (2, 0));
     }
 
     #[test]

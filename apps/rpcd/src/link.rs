@@ -26,6 +26,8 @@ pub(crate) struct Link {
     pub(crate) service: String,
     pub(crate) role: Role,
     pub(crate) typed: Arc<Typed>,
+    /// Number of bytes to which each heap may grow.
+    pub(crate) heap: usize,
     /// The send heap. It is locked for changes while it grows alone.
     pub(crate) sent: RwLock<Foreign>,
     outbox: Mutex<Outbox>,
@@ -84,6 +86,7 @@ impl Link {
             service: hello.service,
             role: hello.role,
             typed,
+            heap,
             waits: Notify::new(),
             heard: Notify::new(),
             changed: Notify::new(),

@@ -6,9 +6,10 @@ mod hotel;
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::application::Client;
 use bertha_managed::engines::built_in;
+use bertha_managed::heap::{String, Vec};
 use bertha_managed::{EngineKind, Unchanged};
 use bertha_rpcd::Change;
-use hotel::{Hotel, Reserve, Running, request, serve};
+use hotel::{Forge, Forged, Hotel, Reserve, Running, request, serve};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,7 +78,7 @@ async fn a_limiter_that_goes_delivers_all_that_it_held() {
     let _serving = serve(daemon.server().await);
     let client = Arc::new(daemon.client().await);
     daemon.operator.change("hotel", &add("rate-limit", "per-second=1 burst=1")).unwrap();
-    let calls: Vec<_> = (0..300)
+    let calls: std::vec::Vec<_> = (0..300)
         .map(|nights| {
             let client = Arc::clone(&client);
             tokio::spawn(async move { reserve(&client, "ada", nights).await })
@@ -96,7 +97,7 @@ async fn no_call_is_lost_or_repeated_while_engines_change() {
     let daemon = Running::start();
     let _serving = serve(daemon.server().await);
     let client = Arc::new(daemon.client().await);
-    let callers: Vec<_> = (0..8)
+    let callers: std::vec::Vec<_> = (0..8)
         .map(|caller| {
             let client = Arc::clone(&client);
             tokio::spawn(async move {
@@ -130,4 +131,40 @@ async fn no_call_is_lost_or_repeated_while_engines_change() {
         caller.await.unwrap();
     }
     assert!(changes >= 9);
+}
+
+#[tokio::test]
+async fn copies_for_engines_take_no_more_than_a_heap_may() {
+    let daemon = Running::with(bertha_rpcd::Settings { heap: 4 << 20, ..Default::default() });
+    let _serving = serve(daemon.server().await);
+    let client = Arc::new(daemon.client().await);
+    daemon.operator.change("hotel", &add("acl", "field=customer deny=eve")).unwrap();
+    daemon.operator.change("hotel", &add("rate-limit", "per-second=0")).unwrap();
+    // A request whose guests share a text of 64 KiB: its copy takes a megabyte.
+    let text = String::from_str_in(&"x".repeat(64 << 10), client.heap());
+    let guest = [text.as_ptr().addr() as u64, (64 << 10) << 32 | (64 << 10)];
+    let call = || {
+        let client = Arc::clone(&client);
+        tokio::spawn(async move {
+            let mut guests = Vec::new_in(client.heap());
+            guests.extend([guest; 16]);
+            let forged = Forged { customer: String::new_in(client.heap()), nights: 1, guests };
+            let response =
+                client.call::<Forge>(forged, Some(SOON)).await.map_err(|failure| failure.kind())?;
+            Ok(response.price)
+        })
+    };
+    // The first call passes the limit, and three are held.
+    assert_eq!(call().await.unwrap(), Ok(100));
+    let held: std::vec::Vec<_> = (0..3).map(|_| call()).collect();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(call().await.unwrap(), Err(FailureKind::Overloaded));
+    daemon.operator.change("hotel", &remove("rate-limit")).unwrap();
+    for call in held {
+        // The heap of the server has room for some of them at a time.
+        let outcome = call.await.unwrap();
+        assert!(matches!(outcome, Ok(100) | Err(FailureKind::Overloaded)), "{outcome:?}");
+    }
+    assert_eq!(call().await.unwrap(), Ok(100), "the copies are gone");
+    drop(text);
 }

@@ -45,6 +45,18 @@ pub(crate) struct Response {
 #[derive(Debug)]
 pub(crate) struct Empty {}
 
+/// A request whose guests are addresses and lengths that its maker chooses.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Forged {
+    pub(crate) customer: String,
+    pub(crate) nights: i32,
+    pub(crate) guests: Vec<[u64; 2]>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Forge;
+
 #[derive(Debug)]
 pub(crate) struct Ping;
 #[derive(Debug)]
@@ -135,6 +147,15 @@ unsafe impl Method for Ping {
 unsafe impl Method for Reserve {
     type Service = Hotel;
     type Request = Request;
+    type Response = Response;
+    const NAME: &'static str = "Reserve";
+    const NUMBER: u32 = 1;
+}
+
+// SAFETY: as `Reserve`. Nobody receives its requests, whose guests are as large as texts.
+unsafe impl Method for Forge {
+    type Service = Hotel;
+    type Request = Forged;
     type Response = Response;
     const NAME: &'static str = "Reserve";
     const NUMBER: u32 = 1;
