@@ -255,18 +255,9 @@ fn fill(burst: &mut Burst, engine: &dyn Engine, contents: &mut impl Contents) {
                 (message.content, message.at) = (Some(content), at);
                 None
             }
-            Err(fault) => Some(Refusal { kind: kind_of(&fault), reason: fault.to_string().into() }),
+            Err(fault) => Some(Refusal::of_fault(&fault, "request")),
         }
     });
-}
-
-#[cold]
-fn kind_of(fault: &Fault) -> FailureKind {
-    match fault {
-        Fault::NoRoom => FailureKind::Overloaded,
-        Fault::Large(_) | Fault::Long(_) => FailureKind::TooLarge,
-        _ => FailureKind::Malformed,
-    }
 }
 
 /// The engine in the place of one that is lost. It lets no request pass.

@@ -1,7 +1,7 @@
 //! A message of a call on its way.
 
 use bertha_chunnels::rpc::FailureKind;
-use bertha_schemas::PrivateMemory;
+use bertha_schemas::{Fault, PrivateMemory};
 use std::sync::Arc;
 
 /// A message of a call between an application and its peer, as engines see it.
@@ -48,4 +48,17 @@ pub struct Refusal {
     pub kind: FailureKind,
     /// The reason, for people.
     pub reason: Arc<str>,
+}
+
+impl Refusal {
+    /// Returns the refusal of a message that is not passed on. The text names the message as `what`, such as "request".
+    #[cold]
+    pub fn of_fault(fault: &Fault, what: &str) -> Self {
+        let kind = match fault {
+            Fault::NoRoom => FailureKind::Overloaded,
+            Fault::Large(_) | Fault::Long(_) => FailureKind::TooLarge,
+            _ => FailureKind::Malformed,
+        };
+        Self { kind, reason: format!("the {what} is not passed on: {fault}").into() }
+    }
 }

@@ -1,7 +1,7 @@
 //! The way of requests from a caller to a server, and of outcomes back.
 
 use crate::calls::NotBegun;
-use crate::delivery::{self, refusal};
+use crate::delivery;
 use crate::link::{Caller, Link};
 use crate::memory::Sent;
 use crate::services::Services;
@@ -82,7 +82,7 @@ pub(crate) fn on_outcome(link: &Arc<Link>, call: u64, outcome: Outcome<'_>, now:
     let (kind, response, may_have_run) = match outcome {
         Outcome::Response(server, message) => match copy_response(link, server, method, message) {
             Ok(response) => (Kind::Response, response, true),
-            Err(fault) => (Kind::Failure(refusal(&fault, "response")), InHeap::default(), true),
+            Err(fault) => (Kind::Failure(Refusal::of_fault(&fault, "response")), InHeap::default(), true),
         },
         Outcome::Failure { refusal, may_have_run } => {
             (Kind::Failure(refusal), InHeap::default(), may_have_run)

@@ -14,7 +14,8 @@ pub(crate) fn give(
     request: &Message,
     milliseconds: u32,
 ) -> Result<u64, Refusal> {
-    let message = copy_request(link, caller, request).map_err(|fault| refusal(&fault, "request"))?;
+    let message =
+        copy_request(link, caller, request).map_err(|fault| Refusal::of_fault(&fault, "request"))?;
     // The order matters: the server hears of a call that it has been given.
     let Some(call) = link.given.lock().give(Arc::clone(caller), request.call) else {
         link.take_back(&[message.number]);
@@ -47,15 +48,4 @@ fn copy_request(link: &Link, caller: &Link, request: &Message) -> Result<InHeap,
             })
         }
     }
-}
-
-/// Returns the reason why a message is not passed on.
-#[cold]
-pub(crate) fn refusal(fault: &Fault, what: &str) -> Refusal {
-    let kind = match fault {
-        Fault::NoRoom => FailureKind::Overloaded,
-        Fault::Large(_) | Fault::Long(_) => FailureKind::TooLarge,
-        _ => FailureKind::Malformed,
-    };
-    Refusal { kind, reason: format!("the {what} is not passed on: {fault}").into() }
 }

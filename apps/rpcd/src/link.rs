@@ -32,7 +32,7 @@ pub(crate) struct Link {
     pub(crate) sent: RwLock<Foreign>,
     outbox: Mutex<Outbox>,
     waits: Notify,
-    /// What waited has been taken.
+    /// The news were taken.
     heard: Notify,
     /// The engines have changed.
     pub(crate) changed: Notify,
@@ -51,7 +51,7 @@ pub(crate) struct Caller {
     pub(crate) outcomes: Burst,
 }
 
-/// What the application has to hear, and the heap in which it finds it.
+/// The descriptors that the application has to hear, and the heap in which it finds their messages.
 #[derive(Debug)]
 struct Outbox {
     lent: Lent,
@@ -59,7 +59,7 @@ struct Outbox {
     done: Done,
 }
 
-/// What has come into an outbox since the last look.
+/// The content of an outbox since the last look.
 #[derive(Debug)]
 pub(crate) struct News {
     /// Regions of the receive heap, and the number of bytes of all of its regions.

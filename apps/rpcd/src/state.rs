@@ -1,4 +1,4 @@
-//! What all applications of a daemon have in common.
+//! The settings and services that all applications of a daemon have in common.
 
 use crate::services::Services;
 use bertha_datapath_shm::{Users, Waiting};

@@ -106,7 +106,7 @@ impl Attach {
     /// Waits until a daemon listens.
     async fn find(&self, until: Instant) -> Result<UnixStream, Error> {
         loop {
-            match UnixStream::connect(&self.path) {
+            match connect(&self.path).await {
                 Ok(socket) => return Ok(socket),
                 Err(error) if !is_absence(&error) => return Err(self.refused(error)),
                 Err(_) if Instant::now() + PAUSE >= until => return Err(self.late()),
@@ -132,6 +132,13 @@ impl Attach {
             _ => error.into(),
         }
     }
+}
+
+/// Connects without a wait for a daemon that takes nobody: the kernel's queue may be full.
+async fn connect(path: &Path) -> io::Result<UnixStream> {
+    let socket = tokio::net::UnixStream::connect(path).await?.into_std()?;
+    socket.set_nonblocking(false)?;
+    Ok(socket)
 }
 
 fn is_absence(error: &io::Error) -> bool {

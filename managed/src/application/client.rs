@@ -37,7 +37,7 @@ struct Calls {
     next: AtomicU64,
 }
 
-/// What the daemon says at the end of a call.
+/// The end of a call, as the daemon tells of it.
 #[derive(Debug)]
 enum Outcome {
     Response(InHeap),

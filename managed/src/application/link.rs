@@ -26,7 +26,7 @@ pub(super) struct Link {
     noticed: Notify,
 }
 
-/// What the daemon is told beside calls.
+/// The news for the daemon beside calls.
 #[derive(Debug, Default)]
 struct Notices {
     cancelled: Vec<u64>,

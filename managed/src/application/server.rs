@@ -32,6 +32,8 @@ pub struct Incoming<S> {
     request: InHeap,
     within: Option<Duration>,
     is_answered: bool,
+    /// The message of an outcome of which the daemon was not told.
+    unsent: Option<u32>,
     service: PhantomData<fn() -> S>,
 }
 
@@ -74,6 +76,7 @@ impl<S: Service> Server<S> {
                     request: message,
                     within,
                     is_answered: false,
+                    unsent: None,
                     service: PhantomData,
                 }));
             }
@@ -126,7 +129,7 @@ impl<S: Service> Incoming<S> {
             Ok(message) => message,
             Err(full) => return Err(Error::new(ErrorKind::Exhausted, full.to_string())),
         };
-        self.say(Descriptor::Response { call: self.call, message }, message.number).await
+        self.say(Descriptor::Response { call: self.call, message }, message).await
     }
 
     /// Ends the call with a failure.
@@ -141,22 +144,23 @@ impl<S: Service> Incoming<S> {
         }
         let reason = self.link.put(text).unwrap_or_default();
         let (kind, may_have_run) = (failure.kind(), failure.may_have_run());
-        self.say(Descriptor::Failure { call: self.call, kind, may_have_run, reason }, reason.number).await
+        self.say(Descriptor::Failure { call: self.call, kind, may_have_run, reason }, reason).await
     }
 
-    async fn say(&mut self, outcome: Descriptor, message: u32) -> Result<(), Error> {
-        let sent = self.link.send(outcome).await;
-        match sent {
-            Ok(()) => self.is_answered = true,
-            Err(_) => self.link.take_back(message),
-        }
-        sent
+    async fn say(&mut self, outcome: Descriptor, message: InHeap) -> Result<(), Error> {
+        self.unsent = (message.at != 0).then_some(message.number);
+        self.link.send(outcome).await?;
+        (self.unsent, self.is_answered) = (None, true);
+        Ok(())
     }
 }
 
 impl<S> Drop for Incoming<S> {
     fn drop(&mut self) {
         self.link.give_back(self.request);
+        if let Some(message) = self.unsent {
+            self.link.take_back(message);
+        }
         if !self.is_answered {
             self.link.cancel(self.call);
         }

@@ -1,4 +1,4 @@
-//! What an application and a daemon say to each other about memory.
+//! The messages about memory between an application and a daemon.
 
 use super::Malformed;
 

@@ -1,10 +1,10 @@
-//! What keeps types from being generated.
+//! The reasons why no types are generated.
 
 use bertha_schemas::Unsuitable;
 use std::path::PathBuf;
 use std::{fmt, io};
 
-/// What keeps types from being generated.
+/// The reason why no types are generated.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {

@@ -43,7 +43,7 @@ pub(crate) enum Element {
     Message(MessageId),
 }
 
-/// What tells in a structure that a field is there.
+/// The part of a structure that tells if a field is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
     /// The value, which is absent if it is zero.

@@ -25,9 +25,9 @@ const FIRST_REGION: usize = 1 << 20;
 /// Number of bytes by which a heap grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Growth {
-    /// As many as there are, so that regions are few.
+    /// The number of bytes that there are, so that regions are few.
     Doubled,
-    /// As many as the block needs.
+    /// The number of bytes that the block needs.
     Least,
 }
 
