@@ -59,13 +59,12 @@ struct Outbox {
     done: Done,
 }
 
-/// The content of an outbox since the last look.
+/// The regions that came since the last look.
 #[derive(Debug)]
 pub(crate) struct News {
     /// Regions of the receive heap, and the number of bytes of all of its regions.
     pub(crate) regions: Vec<Region>,
     pub(crate) granted: usize,
-    pub(crate) descriptors: Vec<Descriptor>,
 }
 
 impl Link {
@@ -95,17 +94,14 @@ impl Link {
         }))
     }
 
-    /// Waits until the application has to hear something.
-    pub(crate) async fn news(&self) -> News {
+    /// Waits until the application has to hear something, and puts the descriptors into a buffer that is empty.
+    pub(crate) async fn news(&self, descriptors: &mut Vec<Descriptor>) -> News {
         self.waits.notified().await;
         let mut outbox = self.outbox.lock();
         outbox.close_done();
         self.heard.notify_one();
-        News {
-            regions: outbox.lent.take_new_regions(),
-            granted: outbox.lent.granted(),
-            descriptors: mem::take(&mut outbox.descriptors),
-        }
+        mem::swap(&mut outbox.descriptors, descriptors);
+        News { regions: outbox.lent.take_new_regions(), granted: outbox.lent.granted() }
     }
 
     /// Waits until the application has heard most of what it has to hear: one that does not listen has nothing to say.

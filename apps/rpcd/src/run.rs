@@ -63,8 +63,9 @@ async fn receive(link: &Arc<Link>, queue: &ShmConnection, state: &State) -> Resu
 
 /// Tells the application what it has to hear: of regions first, then of what lies in them.
 async fn tell(link: &Link, queue: &ShmConnection, socket: &UnixStream) -> Result<(), Error> {
+    let mut descriptors = Vec::new();
     loop {
-        let news = link.news().await;
+        let news = link.news(&mut descriptors).await;
         for region in &news.regions {
             send(socket, Answer::Lent { bytes: region.bytes() as u64 }, Some(region.file())).await?;
         }
@@ -72,7 +73,7 @@ async fn tell(link: &Link, queue: &ShmConnection, socket: &UnixStream) -> Result
             queue.send(bytes_of(Descriptor::Grown { bytes: news.granted as u64 })?).await?;
         }
         let mut failed = None;
-        let messages = news.descriptors.into_iter().map_while(|descriptor| match bytes_of(descriptor) {
+        let messages = descriptors.drain(..).map_while(|descriptor| match bytes_of(descriptor) {
             Ok(bytes) => Some(bytes),
             Err(error) => {
                 failed = Some(error);
