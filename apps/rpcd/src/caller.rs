@@ -1,8 +1,8 @@
 //! The way of requests from a caller to a server, and of outcomes back.
 
-use crate::calls::NotBegun;
+use crate::calls::{Calls, NotBegun};
 use crate::delivery;
-use crate::link::{Caller, Link};
+use crate::link::{Caller, Link, Open};
 use crate::memory::Sent;
 use crate::services::Services;
 use bertha_chunnels::rpc::FailureKind;
@@ -38,7 +38,7 @@ pub(crate) fn take(
                 begin(link, &mut caller, (call, method, message, milliseconds))?;
             }
             // The call may have had its outcome meanwhile.
-            Descriptor::Cancellation { call } if caller.calls.get(call).is_some() => {
+            Descriptor::Cancellation { call } if caller.open.calls.get(call).is_some() => {
                 let _has_room =
                     caller.requests.push(message_of(call, 0, Kind::Cancellation, InHeap::default()));
             }
@@ -53,32 +53,29 @@ pub(crate) fn take(
 
 /// Does what is due without a message, and carries on requests that engines let go.
 pub(crate) fn work(link: &Arc<Link>, caller: &mut Caller, now: Duration, services: &Services) {
-    let Caller { chain, requests, calls, .. } = caller;
+    let Caller { open, requests } = caller;
+    let Open { chain, calls, .. } = open;
     let mut copies = Copies { link, room: link.heap.saturating_sub(calls.copied()), made: Vec::new() };
     chain.requests(requests, &mut copies, now);
     copies.made.into_iter().for_each(|(call, bytes)| calls.set_copied(call, bytes));
-    let refused: Vec<_> = chain.take_outcomes().collect();
-    let ended: Vec<_> = requests.take_ended().collect();
-    let passed: Vec<_> = requests.drain().collect();
-    for message in refused {
-        tell(link, caller, message, InHeap::default(), false);
+    for message in chain.take_outcomes() {
+        tell(link, calls, message, InHeap::default(), false);
     }
-    for request in ended.iter().filter(|message| message.kind == Kind::Request) {
-        end(link, caller, request.call);
+    for request in requests.take_ended().filter(|message| message.kind == Kind::Request) {
+        end(link, calls, request.call);
     }
-    for message in passed {
+    for message in requests.drain() {
         match message.kind {
-            Kind::Request => give(link, caller, message, now, services),
-            _ => cancel(link, caller, message.call),
+            Kind::Request => give(link, open, message, now, services),
+            _ => cancel(link, &mut open.calls, message.call),
         }
     }
 }
 
 /// Ends a call with an outcome that a server gives.
 pub(crate) fn on_outcome(link: &Arc<Link>, call: u64, outcome: Outcome<'_>, now: Duration) {
-    let mut caller = link.caller.lock();
-    let Some(open) = caller.calls.get(call) else { return };
-    let method = open.method;
+    let open = &mut link.caller.lock().open;
+    let Some(method) = open.calls.get(call).map(|call| call.method) else { return };
     let (kind, response, may_have_run) = match outcome {
         Outcome::Response(server, message) => match copy_response(link, server, method, message) {
             Ok(response) => (Kind::Response, response, true),
@@ -88,12 +85,12 @@ pub(crate) fn on_outcome(link: &Arc<Link>, call: u64, outcome: Outcome<'_>, now:
             (Kind::Failure(refusal), InHeap::default(), may_have_run)
         }
     };
-    answer(link, &mut caller, message_of(call, method, kind, response), response, may_have_run, now);
+    answer(link, open, message_of(call, method, kind, response), response, may_have_run, now);
 }
 
 /// Ends all calls of a caller that has gone.
 pub(crate) fn end_all(link: &Link) {
-    let ended: Vec<_> = link.caller.lock().calls.end_all().collect();
+    let ended: Vec<_> = link.caller.lock().open.calls.end_all().collect();
     for (_, call) in ended {
         if let Some((server, number)) = call.server {
             delivery::cancel(&server, number);
@@ -111,7 +108,7 @@ fn begin(link: &Link, caller: &mut Caller, request: (u64, u32, InHeap, u32)) -> 
         refuse(FailureKind::UnknownMethod, "the schema has no such method");
         return Ok(());
     }
-    match caller.calls.begin(call, method, message.number, milliseconds) {
+    match caller.open.calls.begin(call, method, message.number, milliseconds) {
         Ok(()) => {
             let _has_room = caller.requests.push(message_of(call, method, Kind::Request, message));
             Ok(())
@@ -129,20 +126,20 @@ fn message_of(call: u64, method: u32, kind: Kind, message: InHeap) -> Message {
 }
 
 /// Gives a request that has passed all engines to the server.
-fn give(link: &Arc<Link>, caller: &mut Caller, request: Message, now: Duration, services: &Services) {
-    let Some(open) = caller.calls.get(request.call) else { return };
+fn give(link: &Arc<Link>, open: &mut Open, request: Message, now: Duration, services: &Services) {
+    let Some(call) = open.calls.get(request.call) else { return };
     let given = services
         .server_of(link)
-        .and_then(|server| Ok((delivery::give(&server, link, &request, open.milliseconds)?, server)));
+        .and_then(|server| Ok((delivery::give(&server, link, &request, call.milliseconds)?, server)));
     match given {
         Ok((number, server)) => {
-            open.server = Some((server, number));
-            link.done(open.message);
-            caller.calls.set_copied(request.call, 0);
+            call.server = Some((server, number));
+            link.done(call.message);
+            open.calls.set_copied(request.call, 0);
         }
         Err(refusal) => {
             let failure = Message { kind: Kind::Failure(refusal), content: None, ..request };
-            answer(link, caller, failure, InHeap::default(), false, now);
+            answer(link, open, failure, InHeap::default(), false, now);
         }
     }
 }
@@ -150,23 +147,23 @@ fn give(link: &Arc<Link>, caller: &mut Caller, request: Message, now: Duration, 
 /// Leads an outcome through the engines, and tells the caller of it.
 fn answer(
     link: &Link,
-    caller: &mut Caller,
+    open: &mut Open,
     outcome: Message,
     response: InHeap,
     may_have_run: bool,
     now: Duration,
 ) {
-    let _has_room = caller.outcomes.push(outcome);
-    caller.chain.responses(&mut caller.outcomes, now);
-    let outcome = caller.outcomes.drain().next();
-    if let Some(outcome) = outcome {
-        tell(link, caller, outcome, response, may_have_run);
+    let Open { chain, calls, outcomes } = open;
+    let _has_room = outcomes.push(outcome);
+    chain.responses(outcomes, now);
+    for outcome in outcomes.drain() {
+        tell(link, calls, outcome, response, may_have_run);
     }
 }
 
 /// Tells the caller of the outcome of a call.
-fn tell(link: &Link, caller: &mut Caller, outcome: Message, response: InHeap, may_have_run: bool) {
-    end(link, caller, outcome.call);
+fn tell(link: &Link, calls: &mut Calls<Arc<Link>>, outcome: Message, response: InHeap, may_have_run: bool) {
+    end(link, calls, outcome.call);
     match outcome.kind {
         Kind::Failure(refusal) => {
             if response.at != 0 {
@@ -179,8 +176,8 @@ fn tell(link: &Link, caller: &mut Caller, outcome: Message, response: InHeap, ma
 }
 
 /// Ends a call. A request that no server has got is needed no more.
-fn end(link: &Link, caller: &mut Caller, call: u64) {
-    if let Some(ended) = caller.calls.end(call)
+fn end(link: &Link, calls: &mut Calls<Arc<Link>>, call: u64) {
+    if let Some(ended) = calls.end(call)
         && ended.server.is_none()
     {
         link.done(ended.message);
@@ -188,14 +185,14 @@ fn end(link: &Link, caller: &mut Caller, call: u64) {
 }
 
 /// Takes a call away from its server, whose outcome nobody wants.
-fn cancel(link: &Link, caller: &mut Caller, call: u64) {
-    let server = caller.calls.get(call).and_then(|open| open.server.take());
+fn cancel(link: &Link, calls: &mut Calls<Arc<Link>>, call: u64) {
+    let server = calls.get(call).and_then(|open| open.server.take());
     match server {
         Some((server, number)) => {
-            caller.calls.end(call);
+            calls.end(call);
             delivery::cancel(&server, number);
         }
-        None => end(link, caller, call),
+        None => end(link, calls, call),
     }
 }
 

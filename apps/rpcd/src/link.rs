@@ -45,9 +45,15 @@ pub(crate) struct Link {
 /// The calls of an application, and the engines that they pass.
 #[derive(Debug)]
 pub(crate) struct Caller {
+    pub(crate) open: Open,
+    pub(crate) requests: Burst,
+}
+
+/// The open calls of an application, and the engines that their outcomes pass.
+#[derive(Debug)]
+pub(crate) struct Open {
     pub(crate) chain: Chain,
     pub(crate) calls: Calls<Arc<Link>>,
-    pub(crate) requests: Burst,
     pub(crate) outcomes: Burst,
 }
 
@@ -170,7 +176,8 @@ impl Link {
 
 impl Caller {
     fn new(chain: Chain) -> Self {
-        Self { chain, calls: Calls::default(), requests: Burst::new(), outcomes: Burst::new() }
+        let open = Open { chain, calls: Calls::default(), outcomes: Burst::new() };
+        Self { open, requests: Burst::new() }
     }
 }
 

@@ -38,7 +38,7 @@ async fn receive(link: &Arc<Link>, queue: &ShmConnection, state: &State) -> Resu
     let (mut received, mut descriptors) = (Vec::<Buf>::with_capacity(TURN), Vec::with_capacity(TURN));
     loop {
         link.is_heard().await;
-        let due = link.caller.lock().chain.due();
+        let due = link.caller.lock().open.chain.due();
         tokio::select! {
             count = queue.recv_batch(&mut received, TURN) => count.map(drop)?,
             () = link.changed.notified() => {}

@@ -37,7 +37,7 @@ impl Services {
             let mut caller = link.caller.lock();
             for policy in policies.unwrap_or_default() {
                 policy
-                    .add_to(&mut caller.chain)
+                    .add_to(&mut caller.open.chain)
                     .map_err(|error| format!("a policy on {}: {error}", link.service))?;
             }
         }
@@ -99,11 +99,11 @@ impl Services {
         };
         change.apply_to_policies(&mut policies)?;
         for (place, caller) in callers.iter().enumerate() {
-            let changed = change.apply(&mut caller.caller.lock().chain);
+            let changed = change.apply(&mut caller.caller.lock().open.chain);
             // What an engine held when it was removed goes on at once.
             caller.look();
             if let Err(error) = changed {
-                callers[..place].iter().for_each(|caller| change.undo(&mut caller.caller.lock().chain));
+                callers[..place].iter().for_each(|caller| change.undo(&mut caller.caller.lock().open.chain));
                 return Err(error);
             }
         }
