@@ -119,6 +119,25 @@ impl Descriptor {
     /// Number of bytes of a descriptor.
     pub const SIZE: usize = 64;
 
+    /// Returns the message to which the descriptor belongs; one without an address if there is none.
+    pub fn message(&self) -> InHeap {
+        match self {
+            Self::Request { message, .. } | Self::Response { message, .. } => *message,
+            Self::Failure { reason, .. } => *reason,
+            _ => InHeap::default(),
+        }
+    }
+
+    /// Returns the descriptor with another number of its message.
+    pub fn with_number(mut self, to: u32) -> Self {
+        if let Self::Request { message, .. } | Self::Response { message, .. } = &mut self {
+            message.number = to;
+        } else if let Self::Failure { reason, .. } = &mut self {
+            reason.number = to;
+        }
+        self
+    }
+
     /// Returns the bytes.
     #[inline]
     pub fn to_bytes(self) -> [u8; Self::SIZE] {

@@ -5,7 +5,6 @@ use crate::state::State;
 use crate::typed::Typed;
 use bertha_core::{Error, ErrorKind};
 use bertha_datapath_shm::{Shm, ShmConnection, Users};
-use bertha_managed::Chain;
 use bertha_managed::attach::{Answer, Hello};
 use bertha_runtime::tokio::Credentials;
 use bertha_runtime::tokio::descriptors::refuse;
@@ -65,9 +64,9 @@ async fn prepare(socket: &mut UnixStream, state: &State) -> Result<Arc<Link>, Er
     // A large schema takes milliseconds, for which other applications do not wait.
     let heap = state.heap;
     let made = tokio::task::spawn_blocking(move || {
-        let typed = Arc::new(Typed::read(&hello.descriptors).map_err(refused)?);
-        let chain = Chain::new(typed.binding.clone());
-        Link::new(hello, typed, chain, heap).map_err(Error::from)
+        let mut hello = hello;
+        let typed = Typed::read(std::mem::take(&mut hello.descriptors)).map_err(refused)?;
+        Link::application(hello, Arc::new(typed), heap).map_err(Error::from)
     });
     let link = made.await.map_err(io::Error::other)??;
     state.services.add(&link).map_err(refused)?;

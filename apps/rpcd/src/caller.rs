@@ -3,7 +3,6 @@
 use crate::calls::{Calls, NotBegun};
 use crate::delivery;
 use crate::link::{Caller, Link, Open};
-use crate::memory::Sent;
 use crate::services::Services;
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::{Contents, Descriptor, InHeap, Kind, Message, Refusal};
@@ -55,9 +54,11 @@ pub(crate) fn take(
 pub(crate) fn work(link: &Arc<Link>, caller: &mut Caller, now: Duration, services: &Services) {
     let Caller { open, requests } = caller;
     let Open { chain, calls, .. } = open;
-    let mut copies = Copies { link, room: link.heap.saturating_sub(calls.copied()), made: Vec::new() };
+    let room = link.heap.saturating_sub(calls.copied());
+    let mut copies = Copies { link, calls, room, made: Vec::new() };
     chain.requests(requests, &mut copies, now);
-    copies.made.into_iter().for_each(|(call, bytes)| calls.set_copied(call, bytes));
+    let Copies { made, .. } = copies;
+    made.into_iter().for_each(|(call, bytes)| calls.set_copied(call, bytes));
     for message in chain.take_outcomes() {
         tell(link, calls, message, InHeap::default(), false);
     }
@@ -108,6 +109,10 @@ fn begin(link: &Link, caller: &mut Caller, request: (u64, u32, InHeap, u32)) -> 
         refuse(FailureKind::UnknownMethod, "the schema has no such method");
         return Ok(());
     }
+    if link.sends.bytes() > link.heap {
+        refuse(FailureKind::Overloaded, "requests that wait take too much memory");
+        return Ok(());
+    }
     match caller.open.calls.begin(call, method, message.number, milliseconds) {
         Ok(()) => {
             let _has_room = caller.requests.push(message_of(call, method, Kind::Request, message));
@@ -128,9 +133,9 @@ fn message_of(call: u64, method: u32, kind: Kind, message: InHeap) -> Message {
 /// Gives a request that has passed all engines to the server.
 fn give(link: &Arc<Link>, open: &mut Open, request: Message, now: Duration, services: &Services) {
     let Some(call) = open.calls.get(request.call) else { return };
-    let given = services
-        .server_of(link)
-        .and_then(|server| Ok((delivery::give(&server, link, &request, call.milliseconds)?, server)));
+    let given = services.server_of(link).and_then(|server| {
+        Ok((delivery::give(&server, link, &request, (call.message, call.milliseconds))?, server))
+    });
     match given {
         Ok((number, server)) => {
             call.server = Some((server, number));
@@ -198,15 +203,18 @@ fn cancel(link: &Link, calls: &mut Calls<Arc<Link>>, call: u64) {
 
 fn copy_response(link: &Link, server: &Link, method: u32, message: InHeap) -> Result<InHeap, Fault> {
     let Some(messages) = server.typed.method(method) else { return Err(Fault::Malformed) };
-    let sent = server.sent.read();
-    link.lend(message.bytes, |room| {
-        server.typed.binding.plan.copy(messages.response, &Sent(&sent), message.at, room, Limits::default())
+    let plan = &server.typed.binding.plan;
+    server.sends.read(message.number, |sent| {
+        link.lend(message.bytes, |room| {
+            plan.copy(messages.response, sent, message.at, room, Limits::default())
+        })
     })
 }
 
 /// The requests of an application, for engines that read them.
 struct Copies<'a> {
     link: &'a Link,
+    calls: &'a Calls<Arc<Link>>,
     /// Number of bytes that copies may still take. An application has no more in copies than in a heap, however often its requests name a
     /// part of it.
     room: usize,
@@ -220,8 +228,10 @@ impl Contents for Copies<'_> {
         let Some(messages) = typed.method(request.method) else { return Err(Fault::Malformed) };
         let limits = Limits::default();
         let mut memory = Box::new(PrivateMemory::of(limits.memory.min(self.room)));
-        let sent = self.link.sent.read();
-        let at = typed.binding.plan.copy(messages.request, &Sent(&sent), request.at, &mut *memory, limits)?;
+        let number = self.calls.message(request.call).ok_or(Fault::Malformed)?;
+        let at = self.link.sends.read(number, |sent| {
+            typed.binding.plan.copy(messages.request, sent, request.at, &mut *memory, limits)
+        })?;
         self.room -= memory.used();
         self.made.push((request.call, memory.used()));
         Ok((memory, at))

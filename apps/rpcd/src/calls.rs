@@ -68,6 +68,11 @@ impl<S> Calls<S> {
         self.open.get_mut(&call)
     }
 
+    /// Returns the number of an open call's message.
+    pub(crate) fn message(&self, call: u64) -> Option<u32> {
+        Some(self.open.get(&call)?.message)
+    }
+
     /// Returns the number of bytes of all copies of requests that engines read.
     pub(crate) fn copied(&self) -> usize {
         self.copied

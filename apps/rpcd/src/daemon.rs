@@ -2,19 +2,25 @@
 
 use crate::attach::attach;
 use crate::change::Change;
+use crate::peer::{self, Listening, Peers};
 use crate::run::run;
+use crate::services::{Dial, Services};
 use crate::state::State;
-use bertha_core::{Error, ErrorKind};
+use bertha_core::{Addr, Error, ErrorKind};
 use bertha_datapath_shm::{Users, Waiting};
 use bertha_managed::Unchanged;
 use bertha_runtime::tokio::SocketFile;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use std::convert::Infallible;
+use std::fmt;
+use std::future::pending;
 use std::os::unix::net::UnixListener as StdListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinSet;
 
 /// Number of applications that wait in the kernel to be taken.
@@ -29,10 +35,14 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// A daemon that takes applications, and passes their calls on.
 ///
 /// Each application has tasks of its own; a slow one waits alone. Dropping the daemon ends it.
-#[derive(Debug)]
 pub struct Daemon {
     listener: UnixListener,
     state: Arc<State>,
+    peers: Peers,
+    /// The daemons of other machines that call.
+    listening: Option<Listening>,
+    /// The daemons of other machines that have to be connected.
+    dials: UnboundedReceiver<Dial>,
     _file: SocketFile,
 }
 
@@ -43,8 +53,10 @@ pub struct Settings {
     pub users: Users,
     /// The policy by which the daemon waits for its applications.
     pub waiting: Waiting,
-    /// Number of bytes to which each of the two heaps of an application may grow.
+    /// Number of bytes to which each of the two heaps of an application may grow, and that messages to or from another daemon may take.
     pub heap: usize,
+    /// The daemons of other machines.
+    pub peers: Peers,
 }
 
 /// A handle of a daemon by which operators change policies.
@@ -55,24 +67,38 @@ pub struct Operator {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { users: Users::Same, waiting: Waiting::Park, heap: 256 << 20 }
+        Self { users: Users::Same, waiting: Waiting::Park, heap: 256 << 20, peers: Peers::default() }
     }
 }
 
 impl Daemon {
-    /// Listens at the path of a Unix socket. The file of a daemon that has died is replaced.
+    /// Listens at the path of a Unix socket, and for other daemons if the settings say so. The file of a daemon that has died is replaced.
     ///
     /// # Errors
     /// [`AddrInUse`](ErrorKind::AddrInUse) if a daemon listens there. The errors of the system.
-    pub fn listen(path: &Path, settings: Settings) -> Result<Self, Error> {
+    pub async fn listen(path: &Path, settings: Settings) -> Result<Self, Error> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
             .map_err(std::io::Error::from)?;
         let file = SocketFile::bind(&socket, path).map_err(|error| Error::from(error).at("bertha-rpcd"))?;
         rustix::net::listen(&socket, BACKLOG).map_err(std::io::Error::from)?;
         let listener = UnixListener::from_std(StdListener::from(socket))?;
-        let state = Arc::new(State::new(settings.users, settings.waiting, settings.heap));
-        Ok(Self { listener, state, _file: file })
+        let Settings { users, waiting, heap, peers } = settings;
+        let (dial, dials) = unbounded_channel();
+        let state = Arc::new(State::new(Services::new(dial), users, waiting, heap));
+        for (service, to) in &peers.routes {
+            state.services.lead(service, Some(to.clone()));
+        }
+        let listening = match &peers.listen {
+            Some(on) => Some(peer::listen(on.clone(), peers.tls.clone(), Arc::clone(&state)).await?),
+            None => None,
+        };
+        Ok(Self { listener, state, peers, listening, dials, _file: file })
+    }
+
+    /// Returns the address at which other daemons connect.
+    pub fn peer_addr(&self) -> Option<&Addr> {
+        self.listening.as_ref().map(|(addr, _)| addr)
     }
 
     /// Returns a handle by which policies are changed.
@@ -82,26 +108,53 @@ impl Daemon {
 
     /// Takes applications and serves them. The future runs until it is dropped, which detaches all.
     pub async fn run(self) -> Result<(), Error> {
-        let (mut tasks, places) = (JoinSet::new(), Arc::new(Semaphore::new(APPLICATIONS)));
-        loop {
-            while tasks.try_join_next().is_some() {}
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-                return Err(Error::new(ErrorKind::Closed, "the daemon has no places for applications"));
-            };
-            match self.listener.accept().await {
-                Ok((socket, _)) => {
-                    let state = Arc::clone(&self.state);
-                    tasks.spawn(async move {
-                        serve(socket, &state).await;
-                        drop(place);
-                    });
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "no application is taken");
-                    tokio::time::sleep(PAUSE).await;
-                }
+        let Self { listener, state, peers, listening, dials, _file } = self;
+        let daemons = async {
+            match listening {
+                Some((_, taking)) => taking.await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            never = take(&listener, &state) => match never {},
+            () = daemons => Err(Error::new(ErrorKind::Closed, "the daemon hears no other daemons any more")),
+            () = connect(dials, &peers, &state) => {
+                Err(Error::new(ErrorKind::Closed, "the daemon connects to no other daemons any more"))
             }
         }
+    }
+}
+
+/// Takes applications.
+async fn take(listener: &UnixListener, state: &Arc<State>) -> Infallible {
+    let (mut tasks, places) = (JoinSet::new(), Arc::new(Semaphore::new(APPLICATIONS)));
+    loop {
+        while tasks.try_join_next().is_some() {}
+        // The semaphore is never closed.
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { continue };
+        match listener.accept().await {
+            Ok((socket, _)) => {
+                let state = Arc::clone(state);
+                tasks.spawn(async move {
+                    serve(socket, &state).await;
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "no application is taken");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Connects to daemons that are needed.
+async fn connect(mut dials: UnboundedReceiver<Dial>, peers: &Peers, state: &Arc<State>) {
+    let mut tasks = JoinSet::new();
+    while let Some(dial) = dials.recv().await {
+        while tasks.try_join_next().is_some() {}
+        let (tls, state) = (peers.tls.clone(), Arc::clone(state));
+        tasks.spawn(async move { peer::dial(dial, tls, &state).await });
     }
 }
 
@@ -120,7 +173,19 @@ async fn serve(socket: UnixStream, state: &State) {
     tracing::info!(application, service, error, "an application is detached");
 }
 
+impl fmt::Debug for Daemon {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Daemon").field("peer_addr", &self.peer_addr()).field("state", &self.state).finish()
+    }
+}
+
 impl Operator {
+    /// Leads the calls of a service to the daemon at an address, unless an application of this machine serves it; or nowhere. Calls under
+    /// way stay where they are.
+    pub fn lead(&self, service: &str, to: Option<Addr>) {
+        self.state.services.lead(service, to);
+    }
+
     /// Changes the engines that the calls of a service pass, for all callers that are attached, and for those that come. Requests that a
     /// removed engine held go on before later ones.
     ///

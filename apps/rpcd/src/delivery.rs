@@ -1,21 +1,21 @@
 //! The way of requests to a server.
 
 use crate::link::Link;
-use crate::memory::Sent;
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::{Descriptor, InHeap, Message, Refusal};
 use bertha_schemas::{Fault, Limits};
 use std::sync::Arc;
 
-/// Gives a request to a server, and returns the server's number of the call.
+/// Gives a request to a server, and returns the server's number of the call. The request has a number among the messages of the caller, and
+/// so many milliseconds are left.
 pub(crate) fn give(
     link: &Link,
     caller: &Arc<Link>,
     request: &Message,
-    milliseconds: u32,
+    (number, milliseconds): (u32, u32),
 ) -> Result<u64, Refusal> {
     let message =
-        copy_request(link, caller, request).map_err(|fault| Refusal::of_fault(&fault, "request"))?;
+        copy_request(link, caller, request, number).map_err(|fault| Refusal::of_fault(&fault, "request"))?;
     // The order matters: the server hears of a call that it has been given.
     let Some(call) = link.given.lock().give(Arc::clone(caller), request.call) else {
         link.take_back(&[message.number]);
@@ -33,19 +33,16 @@ pub(crate) fn cancel(link: &Link, call: u64) {
     }
 }
 
-/// Copies a request into the receive heap of the server: what engines have read, or else what lies in the caller's heap.
-fn copy_request(link: &Link, caller: &Link, request: &Message) -> Result<InHeap, Fault> {
+/// Copies a request for the server: what engines have read, or else what the caller has sent.
+fn copy_request(link: &Link, caller: &Link, request: &Message, number: u32) -> Result<InHeap, Fault> {
     let Some(messages) = link.typed.method(request.method) else { return Err(Fault::Malformed) };
     let (plan, limits) = (&link.typed.binding.plan, Limits::default());
     match &request.content {
         Some(content) => {
             link.lend(request.bytes, |room| plan.copy(messages.request, &**content, request.at, room, limits))
         }
-        None => {
-            let sent = caller.sent.read();
-            link.lend(request.bytes, |room| {
-                plan.copy(messages.request, &Sent(&sent), request.at, room, limits)
-            })
-        }
+        None => caller.sends.read(number, |sent| {
+            link.lend(request.bytes, |room| plan.copy(messages.request, sent, request.at, room, limits))
+        }),
     }
 }

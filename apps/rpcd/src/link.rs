@@ -1,15 +1,19 @@
-//! An application that is attached.
+//! A party with one service: an application that is attached, or another daemon.
 
 use crate::calls::{Calls, Given};
-use crate::memory::{Lending, Sent};
+use crate::lends::{Lends, Waiting};
+use crate::memory::Lending;
+use crate::numbered::Numbered;
+use crate::outbox::{News, Outbox};
+use crate::sends::Sends;
 use crate::typed::Typed;
 use bertha_chunnels::rpc::FailureKind;
+use bertha_core::{Base, Buf, Error};
 use bertha_managed::attach::{Hello, Role};
-use bertha_managed::heap::{Foreign, Lent, Region};
-use bertha_managed::{Burst, Chain, Descriptor, Done, InHeap, Refusal};
+use bertha_managed::heap::{Foreign, Lent};
+use bertha_managed::{Burst, Chain, Descriptor, InHeap, Refusal};
 use bertha_schemas::{Fault, Memory, Room};
 use parking_lot::{Mutex, RwLock};
-use std::mem;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
@@ -19,17 +23,16 @@ const UNHEARD: usize = 1024;
 /// Number of bytes of the longest reason of a failure.
 const REASON: usize = 1024;
 
-/// An application with one service, which it calls or serves.
+/// A party with one service, which it calls or serves.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) application: String,
     pub(crate) service: String,
     pub(crate) role: Role,
     pub(crate) typed: Arc<Typed>,
-    /// Number of bytes to which each heap may grow.
+    /// Number of bytes that its messages may take, in each direction.
     pub(crate) heap: usize,
-    /// The send heap. It is locked for changes while it grows alone.
-    pub(crate) sent: RwLock<Foreign>,
+    pub(crate) sends: Sends,
     outbox: Mutex<Outbox>,
     waits: Notify,
     /// The news were taken.
@@ -57,62 +60,81 @@ pub(crate) struct Open {
     pub(crate) outcomes: Burst,
 }
 
-/// The descriptors that the application has to hear, and the heap in which it finds their messages.
-#[derive(Debug)]
-struct Outbox {
-    lent: Lent,
-    descriptors: Vec<Descriptor>,
-    done: Done,
-}
-
-/// The regions that came since the last look.
-#[derive(Debug)]
-pub(crate) struct News {
-    /// Regions of the receive heap, and the number of bytes of all of its regions.
-    pub(crate) regions: Vec<Region>,
-    pub(crate) granted: usize,
-}
-
 impl Link {
-    pub(crate) fn new(
-        hello: Hello,
+    /// Makes the party that an application is, which has said hello.
+    pub(crate) fn application(hello: Hello, typed: Arc<Typed>, heap: usize) -> std::io::Result<Arc<Self>> {
+        let sends = Sends::Heap(RwLock::new(Foreign::new(hello.send_heap, heap)?));
+        let lends = Lends::Heap(Lent::new(hello.receive_heap, heap)?);
+        Ok(Arc::new(Self::new(hello.application, hello.service, hello.role, typed, heap, (sends, lends))))
+    }
+
+    /// Makes the party that another daemon is, which calls or serves a service.
+    pub(crate) fn daemon(
+        name: String,
+        service: String,
+        role: Role,
         typed: Arc<Typed>,
-        chain: Chain,
         heap: usize,
-    ) -> std::io::Result<Arc<Self>> {
-        Ok(Arc::new(Self {
-            sent: RwLock::new(Foreign::new(hello.send_heap, heap)?),
-            outbox: Mutex::new(Outbox {
-                lent: Lent::new(hello.receive_heap, heap)?,
-                descriptors: Vec::new(),
-                done: Done::default(),
-            }),
-            application: hello.application,
-            service: hello.service,
-            role: hello.role,
-            typed,
+    ) -> Arc<Self> {
+        let ways = (Sends::Frames(Mutex::new(Numbered::default())), Lends::Frames(Waiting::new(heap)));
+        Arc::new(Self::new(name, service, role, typed, heap, ways))
+    }
+
+    fn new(
+        application: String,
+        service: String,
+        role: Role,
+        typed: Arc<Typed>,
+        heap: usize,
+        (sends, lends): (Sends, Lends),
+    ) -> Self {
+        Self {
+            application,
+            service,
+            role,
             heap,
+            sends,
+            outbox: Mutex::new(Outbox::new(lends)),
             waits: Notify::new(),
             heard: Notify::new(),
             changed: Notify::new(),
-            caller: Mutex::new(Caller::new(chain)),
+            caller: Mutex::new(Caller::new(Chain::new(typed.binding.clone()))),
             given: Mutex::default(),
-        }))
+            typed,
+        }
     }
 
-    /// Waits until the application has to hear something, and puts the descriptors into a buffer that is empty.
+    /// Reads what has come from the party. Returns `None` if it does not follow the protocol.
+    pub(crate) fn read(&self, bytes: Buf) -> Option<Descriptor> {
+        let (head, rest) = bytes.split_first_chunk()?;
+        let descriptor = Descriptor::read(head).ok()?;
+        let Sends::Frames(frames) = &self.sends else { return rest.is_empty().then_some(descriptor) };
+        match descriptor {
+            Descriptor::Done(_) | Descriptor::Grown { .. } => None,
+            _ if descriptor.message().at == 0 => Some(descriptor.with_number(0)),
+            _ => {
+                let len = bytes.len();
+                Some(descriptor.with_number(frames.lock().add(bytes, len)))
+            }
+        }
+    }
+
+    /// Waits until the party has to hear something, and puts the descriptors into a buffer that is empty.
     pub(crate) async fn news(&self, descriptors: &mut Vec<Descriptor>) -> News {
         self.waits.notified().await;
-        let mut outbox = self.outbox.lock();
-        outbox.close_done();
         self.heard.notify_one();
-        mem::swap(&mut outbox.descriptors, descriptors);
-        News { regions: outbox.lent.take_new_regions(), granted: outbox.lent.granted() }
+        self.outbox.lock().take(descriptors)
     }
 
-    /// Waits until the application has heard most of what it has to hear: one that does not listen has nothing to say.
+    /// Returns the bytes that tell the party of a descriptor.
+    pub(crate) fn bytes_of(&self, descriptor: Descriptor, base: &impl Base) -> Result<Buf, Error> {
+        self.outbox.lock().bytes_of(descriptor, base)
+    }
+
+    /// Waits until the party has heard most of the answers to what it said: one that does not listen has nothing to say. Requests that a
+    /// server has to hear do not count, since it may have to say something before it listens.
     pub(crate) async fn is_heard(&self) {
-        while self.outbox.lock().descriptors.len() > UNHEARD {
+        while self.outbox.lock().answers() > UNHEARD {
             self.heard.notified().await;
         }
     }
@@ -122,43 +144,41 @@ impl Link {
         self.changed.notify_one();
     }
 
-    /// Tells the application something.
+    /// Tells the party something.
     pub(crate) fn tell(&self, descriptor: Descriptor) {
-        self.outbox.lock().descriptors.push(descriptor);
+        self.outbox.lock().push(descriptor);
         self.waits.notify_one();
     }
 
-    /// Tells the application that a message of it is needed no more.
+    /// Gives up a message of the party that is needed no more.
     pub(crate) fn done(&self, message: u32) {
-        let mut outbox = self.outbox.lock();
-        if !outbox.done.push(message) {
-            outbox.close_done();
-            outbox.done.push(message);
+        match &self.sends {
+            Sends::Heap(_) => {
+                self.outbox.lock().done(message);
+                self.waits.notify_one();
+            }
+            Sends::Frames(frames) => drop(frames.lock().take(message)),
         }
-        self.waits.notify_one();
     }
 
-    /// Takes back messages that the application needs no more. Numbers that it does not have change nothing.
+    /// Takes back messages that the party needs no more. Numbers that it does not have change nothing.
     pub(crate) fn take_back(&self, numbers: &[u32]) {
         let mut outbox = self.outbox.lock();
         for number in numbers {
-            outbox.lent.free(*number);
+            outbox.lends.take_back(*number);
         }
     }
 
-    /// Lends a message of about so many bytes to the application. The message has the place that `write` returns.
+    /// Lends a message of about so many bytes to the party. The message has the place that `write` returns.
     pub(crate) fn lend(
         &self,
         hint: u32,
-        write: impl FnOnce(&mut Lending<'_>) -> Result<u64, Fault>,
+        write: impl FnOnce(&mut Lending<'_, '_>) -> Result<u64, Fault>,
     ) -> Result<InHeap, Fault> {
-        let mut outbox = self.outbox.lock();
-        let mut message = Lending(outbox.lent.begin(hint as usize).ok_or(Fault::NoRoom)?);
-        let at = write(&mut message)?;
-        Ok(InHeap { at, bytes: hint, number: message.0.finish() })
+        self.outbox.lock().lends.lend(hint, write)
     }
 
-    /// Tells the application of the failure of a call.
+    /// Tells the party of the failure of a call.
     pub(crate) fn tell_failure(&self, call: u64, refusal: &Refusal, may_have_run: bool) {
         let text = refusal.reason.as_bytes();
         // A failure without its text is better than none.
@@ -166,11 +186,10 @@ impl Link {
         self.tell(Descriptor::Failure { call, kind: refusal.kind, may_have_run, reason });
     }
 
-    /// Returns the text of a failure that lies in the application's send heap.
+    /// Returns the text of a failure that the party has sent.
     pub(crate) fn reason(&self, kind: FailureKind, reason: InHeap) -> Refusal {
-        let sent = self.sent.read();
-        let text = text_of(&Sent(&sent), reason.at).unwrap_or_default();
-        Refusal { kind, reason: text.into() }
+        let text = self.sends.read(reason.number, |sent| text_of(sent, reason.at));
+        Refusal { kind, reason: text.unwrap_or_default().into() }
     }
 }
 
@@ -181,17 +200,8 @@ impl Caller {
     }
 }
 
-impl Outbox {
-    /// Puts the numbers of messages that are needed no more among the descriptors.
-    fn close_done(&mut self) {
-        if !self.done.numbers().is_empty() {
-            self.descriptors.push(Descriptor::Done(mem::take(&mut self.done)));
-        }
-    }
-}
-
 /// Writes a text as a heap's string, and returns its place.
-fn text_in(room: &mut Lending<'_>, text: &[u8]) -> Result<u64, bertha_schemas::NoRoom> {
+fn text_in(room: &mut Lending<'_, '_>, text: &[u8]) -> Result<u64, bertha_schemas::NoRoom> {
     let (at, bytes) = (room.reserve(16)?, room.put(text)?);
     let length = (text.len() as u32).to_le_bytes();
     let string = room.bytes(at, 16);

@@ -69,7 +69,7 @@ impl Arguments {
     async fn execute(self, termination: &Termination) -> Result<(), Error> {
         let users = if self.user.is_empty() { Users::Same } else { Users::Only(self.user) };
         let daemon =
-            Daemon::listen(&self.socket, Settings { users, heap: self.heap, ..Settings::default() })?;
+            Daemon::listen(&self.socket, Settings { users, heap: self.heap, ..Settings::default() }).await?;
         let operator = daemon.operator();
         for Engine { service, change } in &self.engine {
             let added = operator.change(service, change);

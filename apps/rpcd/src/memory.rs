@@ -1,36 +1,58 @@
-//! Heaps as the interpreter of schemas sees them.
+//! Messages as the interpreter of schemas sees them.
 
 use bertha_managed::heap::{Foreign, Message};
-use bertha_schemas::{Memory, NoRoom, Outside, Room};
+use bertha_schemas::{Frame, Memory, NoRoom, Outside, PrivateMemory, Room};
 
-/// The send heap of an application.
+/// The memory in which a party sends messages.
 #[derive(Debug)]
-pub(crate) struct Sent<'a>(pub(crate) &'a Foreign);
+pub(crate) enum Sent<'a> {
+    /// The send heap of an application.
+    Heap(&'a Foreign),
+    /// A message of another daemon.
+    Frame(Frame<'a>),
+}
+
+/// A message that is written for its receiver.
+#[derive(Debug)]
+pub(crate) enum Lending<'a, 'heap> {
+    /// A message in the receive heap of an application.
+    Heap(&'a mut Message<'heap>),
+    /// A message for another daemon.
+    Frame(&'a mut PrivateMemory),
+}
 
 impl Memory for Sent<'_> {
     #[inline]
     fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Outside> {
-        self.0.read(at, into).map_err(|outside| Outside { at: outside.at })
+        match self {
+            Self::Heap(heap) => heap.read(at, into).map_err(|outside| Outside { at: outside.at }),
+            Self::Frame(frame) => frame.read(at, into),
+        }
     }
 }
 
-/// A message in the receive heap of an application.
-#[derive(Debug)]
-pub(crate) struct Lending<'a>(pub(crate) Message<'a>);
-
-impl Room for Lending<'_> {
+impl Room for Lending<'_, '_> {
     #[inline]
     fn reserve(&mut self, bytes: usize) -> Result<u64, NoRoom> {
-        self.0.reserve(bytes).ok_or(NoRoom)
+        match self {
+            Self::Heap(message) => message.reserve(bytes).ok_or(NoRoom),
+            Self::Frame(frame) => frame.reserve(bytes),
+        }
     }
 
     #[inline]
     fn bytes(&mut self, at: u64, len: usize) -> &mut [u8] {
-        self.0.bytes(at, len)
+        match self {
+            Self::Heap(message) => message.bytes(at, len),
+            Self::Frame(frame) => frame.bytes(at, len),
+        }
     }
 
     #[inline]
     fn put(&mut self, bytes: &[u8]) -> Result<u64, NoRoom> {
-        self.0.put(bytes).ok_or(NoRoom)
+        match self {
+            Self::Heap(message) => message.put(bytes).ok_or(NoRoom),
+            Self::Frame(frame) => frame.put(bytes),
+        }
     }
 }

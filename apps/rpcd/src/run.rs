@@ -1,14 +1,15 @@
-//! The tasks of an attached application.
+//! The tasks of a party.
 
 use crate::attach::{Attached, send};
 use crate::link::Link;
+use crate::sends::Sends;
 use crate::state::State;
 use crate::{caller, server};
+use bertha_chunnels::rpc::FailureKind;
 use bertha_core::{Buf, Connection, Error, ErrorKind};
-use bertha_datapath_shm::ShmConnection;
-use bertha_managed::Descriptor;
 use bertha_managed::attach::{Answer, Grow, Role};
 use bertha_managed::heap::Region;
+use bertha_managed::{Descriptor, Refusal};
 use std::future::pending;
 use std::io;
 use std::sync::Arc;
@@ -24,17 +25,37 @@ pub(crate) async fn run(attached: &Attached, state: &State) -> Result<(), Error>
     let Attached { link, socket, queue } = attached;
     let ended = tokio::select! {
         ended = receive(link, queue, state) => ended,
-        ended = tell(link, queue, socket) => ended,
+        ended = tell(link, queue, Some(socket)) => ended,
         ended = grow(link, socket) => ended,
     };
-    state.services.remove(link);
-    caller::end_all(link);
-    server::end_all(link, state.now());
+    end(link, state, "the server has gone", true);
     ended
 }
 
-/// Takes the application's descriptors, and does what is due.
-async fn receive(link: &Arc<Link>, queue: &ShmConnection, state: &State) -> Result<(), Error> {
+/// Exchanges messages with another daemon until it goes, or breaks the protocol. Then its calls end.
+pub(crate) async fn run_daemon(
+    link: &Arc<Link>,
+    connection: &impl Connection<Data = Buf>,
+    state: &State,
+) -> Result<(), Error> {
+    let ended = tokio::select! {
+        ended = receive(link, connection, state) => ended,
+        ended = tell(link, connection, None) => ended,
+    };
+    end(link, state, "the connection to the daemon of the server has ended", true);
+    ended
+}
+
+/// Ends a party, and its calls.
+pub(crate) fn end(link: &Arc<Link>, state: &State, reason: &str, may_have_run: bool) {
+    state.services.remove(link);
+    caller::end_all(link);
+    let refusal = Refusal { kind: FailureKind::Unavailable, reason: reason.into() };
+    server::end_all(link, &refusal, may_have_run, state.now());
+}
+
+/// Takes the party's descriptors, and does what is due.
+async fn receive(link: &Arc<Link>, queue: &impl Connection<Data = Buf>, state: &State) -> Result<(), Error> {
     let (mut received, mut descriptors) = (Vec::<Buf>::with_capacity(TURN), Vec::with_capacity(TURN));
     loop {
         link.is_heard().await;
@@ -50,7 +71,7 @@ async fn receive(link: &Arc<Link>, queue: &ShmConnection, state: &State) -> Resu
             } => {}
         }
         for bytes in received.drain(..) {
-            descriptors.push(read(&bytes)?);
+            descriptors.push(link.read(bytes).ok_or_else(|| broken("its queue has what is no descriptor"))?);
         }
         match link.role {
             Role::Caller => caller::take(link, &descriptors, state.now(), &state.services),
@@ -61,27 +82,27 @@ async fn receive(link: &Arc<Link>, queue: &ShmConnection, state: &State) -> Resu
     }
 }
 
-/// Tells the application what it has to hear: of regions first, then of what lies in them.
-async fn tell(link: &Link, queue: &ShmConnection, socket: &UnixStream) -> Result<(), Error> {
-    let mut descriptors = Vec::new();
+/// Tells the party what it has to hear: of regions first, then of what lies in them. Only an application has them, and the socket for them.
+async fn tell(
+    link: &Link,
+    queue: &impl Connection<Data = Buf>,
+    socket: Option<&UnixStream>,
+) -> Result<(), Error> {
+    let (mut descriptors, mut failed) = (Vec::new(), None);
     loop {
         let news = link.news(&mut descriptors).await;
-        for region in &news.regions {
-            send(socket, Answer::Lent { bytes: region.bytes() as u64 }, Some(region.file())).await?;
-        }
-        if !news.regions.is_empty() {
-            queue.send(bytes_of(Descriptor::Grown { bytes: news.granted as u64 })?).await?;
-        }
-        let mut failed = None;
-        let messages = descriptors.drain(..).map_while(|descriptor| match bytes_of(descriptor) {
-            Ok(bytes) => Some(bytes),
-            Err(error) => {
-                failed = Some(error);
-                None
+        if let (Some(socket), false) = (socket, news.regions.is_empty()) {
+            for region in &news.regions {
+                send(socket, Answer::Lent { bytes: region.bytes() as u64 }, Some(region.file())).await?;
             }
+            let grown = Descriptor::Grown { bytes: news.granted as u64 };
+            queue.send(link.bytes_of(grown, queue.base())?).await?;
+        }
+        let messages = descriptors.drain(..).map_while(|descriptor| {
+            link.bytes_of(descriptor, queue.base()).map_err(|error| failed = Some(error)).ok()
         });
-        queue.send_batch(messages).await?;
-        failed.map_or(Ok(()), Err)?;
+        queue.send_batch(messages.fuse()).await?;
+        failed.take().map_or(Ok(()), Err)?;
     }
 }
 
@@ -112,23 +133,15 @@ async fn read_exact(socket: &UnixStream) -> io::Result<[u8; Grow::SIZE]> {
 }
 
 fn granted(link: &Link, bytes: usize) -> Option<Region> {
+    let Sends::Heap(heap) = &link.sends else { return None };
     let region = Region::writable(bytes).ok()?;
-    match link.sent.write().add(&region) {
+    match heap.write().add(&region) {
         Ok(()) => Some(region),
         Err(error) => {
             tracing::debug!(%error, application = link.application, "a heap does not grow");
             None
         }
     }
-}
-
-fn read(bytes: &[u8]) -> Result<Descriptor, Error> {
-    let read = bytes.try_into().ok().and_then(|bytes| Descriptor::read(bytes).ok());
-    read.ok_or_else(|| broken("its queue has what is no descriptor"))
-}
-
-fn bytes_of(descriptor: Descriptor) -> Result<Buf, Error> {
-    Buf::copy_of(&descriptor.to_bytes(), 0)
 }
 
 #[cold]

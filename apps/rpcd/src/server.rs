@@ -23,7 +23,12 @@ pub(crate) fn take(link: &Arc<Link>, descriptors: &[Descriptor], now: Duration) 
                 }
             }
             Descriptor::Cancellation { call } => {
-                on_outcome(link, call, || lost(FailureKind::Failed, "the server dropped the call"), now);
+                let dropped = || {
+                    let reason = "the server dropped the call".into();
+                    let refusal = Refusal { kind: FailureKind::Failed, reason };
+                    Outcome::Failure { refusal, may_have_run: true }
+                };
+                on_outcome(link, call, dropped, now);
             }
             Descriptor::Done(done) => link.take_back(done.numbers()),
             _ => return Err(Breach("a server calls")),
@@ -33,10 +38,11 @@ pub(crate) fn take(link: &Arc<Link>, descriptors: &[Descriptor], now: Duration) 
 }
 
 /// Fails all calls of a server that has gone.
-pub(crate) fn end_all(link: &Link, now: Duration) {
+pub(crate) fn end_all(link: &Link, refusal: &Refusal, may_have_run: bool, now: Duration) {
     let given: Vec<_> = link.given.lock().take_all().collect();
     for (caller, call) in given {
-        caller::on_outcome(&caller, call, lost(FailureKind::Unavailable, "the server has gone"), now);
+        let outcome = Outcome::Failure { refusal: refusal.clone(), may_have_run };
+        caller::on_outcome(&caller, call, outcome, now);
     }
 }
 
@@ -46,8 +52,4 @@ fn on_outcome<'a>(link: &Link, call: u64, outcome: impl FnOnce() -> Outcome<'a>,
     if let Some((caller, call)) = taken {
         caller::on_outcome(&caller, call, outcome(), now);
     }
-}
-
-fn lost<'a>(kind: FailureKind, reason: &str) -> Outcome<'a> {
-    Outcome::Failure { refusal: Refusal { kind, reason: reason.into() }, may_have_run: true }
 }

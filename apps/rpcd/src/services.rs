@@ -3,19 +3,24 @@
 use crate::change::{Change, Policy};
 use crate::link::Link;
 use bertha_chunnels::rpc::FailureKind;
+use bertha_core::Addr;
 use bertha_managed::attach::Role;
 use bertha_managed::{Refusal, Unchanged};
+use bertha_schemas::Digest;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
+use tokio::sync::mpsc::UnboundedSender;
 
 /// Maximum number of names of services.
 const MOST: usize = 4096;
 
 /// Services by their names.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Services {
     services: Mutex<HashMap<String, Service>>,
+    /// Takes daemons that are not connected.
+    dials: UnboundedSender<Dial>,
     /// A lock for those who change chains, so that each caller has the engines that the policies demand. It is taken before all others.
     changes: Mutex<()>,
 }
@@ -25,9 +30,24 @@ struct Service {
     server: Option<Arc<Link>>,
     callers: Vec<Arc<Link>>,
     policies: Vec<Policy>,
+    /// The address of the daemon whose application serves, where no application of this machine does.
+    route: Option<Addr>,
+    /// That daemon, for each schema of callers.
+    daemons: HashMap<Digest, Arc<Link>>,
+}
+
+/// A daemon that has to be connected.
+#[derive(Debug)]
+pub(crate) struct Dial {
+    pub(crate) link: Arc<Link>,
+    pub(crate) to: Addr,
 }
 
 impl Services {
+    pub(crate) fn new(dials: UnboundedSender<Dial>) -> Self {
+        Self { services: Mutex::default(), dials, changes: Mutex::default() }
+    }
+
     /// Adds an application, with the engines that the policies on its service demand. Returns the reason if there is no place for it.
     pub(crate) fn add(&self, link: &Arc<Link>) -> Result<(), String> {
         // No policy changes between the look at the policies and the entry among those whose chains change.
@@ -65,27 +85,50 @@ impl Services {
         let Some(service) = services.get_mut(&link.service) else { return };
         service.server.take_if(|server| Arc::ptr_eq(server, link));
         service.callers.retain(|caller| !Arc::ptr_eq(caller, link));
-        if service.server.is_none() && service.callers.is_empty() && service.policies.is_empty() {
+        service.daemons.retain(|_, daemon| !Arc::ptr_eq(daemon, link));
+        if service.is_empty() {
             services.remove(&link.service);
         }
     }
 
     /// Returns the server of a caller's service.
     pub(crate) fn server_of(&self, caller: &Link) -> Result<Arc<Link>, Refusal> {
-        let services = self.services.lock();
-        let server = services.get(&caller.service).and_then(|service| service.server.as_ref());
-        let Some(server) = server else {
-            let reason = format!("no application serves {}", caller.service).into();
-            return Err(Refusal { kind: FailureKind::Unavailable, reason });
-        };
-        let (ours, theirs) = (&caller.typed.binding.schema, &server.typed.binding.schema);
-        if ours.digest() != theirs.digest() {
-            let difference = ours.difference(theirs.lines());
-            let reason = difference.map_or_else(String::new, |difference| difference.to_string());
-            let reason = format!("the server has another schema: {reason}").into();
-            return Err(Refusal { kind: FailureKind::Malformed, reason });
+        let mut services = self.services.lock();
+        let service = services.get_mut(&caller.service);
+        let Some(Service { server, route, daemons, .. }) = service else { return Err(nobody(caller)) };
+        match (server, route) {
+            (Some(server), _) => {
+                check(caller, server)?;
+                Ok(Arc::clone(server))
+            }
+            (None, Some(route)) => {
+                let digest = caller.typed.binding.schema.digest();
+                let daemon = daemons.entry(digest).or_insert_with(|| self.dial(caller, route));
+                Ok(Arc::clone(daemon))
+            }
+            (None, None) => Err(nobody(caller)),
         }
-        Ok(Arc::clone(server))
+    }
+
+    /// Leads the calls of a service to the daemon at an address, or nowhere, where no application of this machine serves it. Calls under
+    /// way stay where they are.
+    pub(crate) fn lead(&self, service: &str, to: Option<Addr>) {
+        let mut services = self.services.lock();
+        let entry = services.entry(service.to_owned()).or_default();
+        entry.route = to;
+        // A connection lasts until its calls have ended, which it holds.
+        entry.daemons.clear();
+        if entry.is_empty() {
+            services.remove(service);
+        }
+    }
+
+    fn dial(&self, caller: &Link, to: &Addr) -> Arc<Link> {
+        let (service, typed) = (caller.service.clone(), Arc::clone(&caller.typed));
+        let link = Link::daemon(to.to_string(), service, Role::Server, typed, caller.heap);
+        // A daemon that takes no more ends, and all calls with it.
+        let _taken = self.dials.send(Dial { link: Arc::clone(&link), to: to.clone() });
+        link
     }
 
     /// Changes the chains of all callers of a service, and the policies on later ones. Stops at the first chain that refuses.
@@ -110,4 +153,29 @@ impl Services {
         self.services.lock().entry(service.to_owned()).or_default().policies = policies;
         Ok(())
     }
+}
+
+impl Service {
+    /// Returns true if nothing is known of the service.
+    fn is_empty(&self) -> bool {
+        let Self { server, callers, policies, route, daemons } = self;
+        server.is_none() && callers.is_empty() && policies.is_empty() && route.is_none() && daemons.is_empty()
+    }
+}
+
+fn nobody(caller: &Link) -> Refusal {
+    let reason = format!("no application serves {}", caller.service).into();
+    Refusal { kind: FailureKind::Unavailable, reason }
+}
+
+/// Checks that the two ends of a call have one schema.
+fn check(caller: &Link, server: &Link) -> Result<(), Refusal> {
+    let (ours, theirs) = (&caller.typed.binding.schema, &server.typed.binding.schema);
+    if ours.digest() == theirs.digest() {
+        return Ok(());
+    }
+    let difference = ours.difference(theirs.lines());
+    let reason = difference.map_or_else(String::new, |difference| difference.to_string());
+    let reason = format!("the server has another schema: {reason}").into();
+    Err(Refusal { kind: FailureKind::Malformed, reason })
 }

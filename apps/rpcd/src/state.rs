@@ -16,8 +16,8 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(users: Users, waiting: Waiting, heap: usize) -> Self {
-        Self { services: Services::default(), users, waiting, heap, began: Instant::now() }
+    pub(crate) fn new(services: Services, users: Users, waiting: Waiting, heap: usize) -> Self {
+        Self { services, users, waiting, heap, began: Instant::now() }
     }
 
     /// Returns the time since the daemon began, which is the clock of engines.

@@ -8,6 +8,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Typed {
     pub(crate) binding: Binding,
+    /// The descriptor set, as other daemons get it.
+    pub(crate) descriptors: Vec<u8>,
     methods: Vec<Messages>,
 }
 
@@ -23,8 +25,8 @@ impl Typed {
     ///
     /// # Errors
     /// Fails with what is wrong with the schema.
-    pub(crate) fn read(descriptors: &[u8]) -> Result<Self, Unsuitable> {
-        let schema = Schema::read(descriptors)?;
+    pub(crate) fn read(descriptors: Vec<u8>) -> Result<Self, Unsuitable> {
+        let schema = Schema::read(&descriptors)?;
         let plan = Plan::new(&schema);
         let messages = |method: &bertha_schemas::Method| {
             let (request, response) = (plan.message(&method.request)?, plan.message(&method.response)?);
@@ -32,7 +34,7 @@ impl Typed {
         };
         // The plan has each message that a method reaches.
         let methods = schema.methods().iter().filter_map(messages).collect();
-        Ok(Self { binding: Binding { schema: Arc::new(schema), plan: Arc::new(plan) }, methods })
+        Ok(Self { binding: Binding { schema: Arc::new(schema), plan: Arc::new(plan) }, descriptors, methods })
     }
 
     /// Returns the messages of a method.

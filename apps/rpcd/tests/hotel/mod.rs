@@ -3,10 +3,11 @@
 #![allow(dead_code, reason = "no test uses all of it")]
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
+use bertha_core::Addr;
 use bertha_managed::application::{Attach, Client, Incoming, Server};
 use bertha_managed::heap::{Heap, String, Vec};
 use bertha_managed::{Method, Service};
-use bertha_rpcd::{Daemon, Operator, Settings};
+use bertha_rpcd::{Daemon, Operator, PeerTls, Peers, Settings};
 use prost::Message as _;
 use prost_types::field_descriptor_proto::{Label, Type};
 use prost_types::{
@@ -166,6 +167,8 @@ unsafe impl Method for Forge {
 pub(crate) struct Running {
     pub(crate) operator: Operator,
     pub(crate) path: PathBuf,
+    /// The address at which other daemons connect.
+    pub(crate) peer_addr: Option<Addr>,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     _folder: Option<tempfile::TempDir>,
@@ -189,16 +192,27 @@ impl Running {
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let daemon = Daemon::listen(&socket, settings).unwrap();
-                begin.send(daemon.operator()).unwrap();
+                let daemon = Daemon::listen(&socket, settings).await.unwrap();
+                begin.send((daemon.operator(), daemon.peer_addr().cloned())).unwrap();
                 tokio::select! {
                     ended = daemon.run() => ended.unwrap(),
                     _ = ended => {}
                 }
             });
         });
-        let operator = begun.recv().unwrap();
-        Self { operator, path, end: Some(end), thread: Some(thread), _folder: None }
+        let (operator, peer_addr) = begun.recv().unwrap();
+        Self { operator, path, peer_addr, end: Some(end), thread: Some(thread), _folder: None }
+    }
+
+    /// Starts a daemon whose calls go to a server at another, and that other.
+    pub(crate) fn pair(tls: Option<PeerTls>) -> [Self; 2] {
+        let peers =
+            Peers { listen: Some("127.0.0.1:0".parse().unwrap()), tls: tls.clone(), ..Peers::default() };
+        let far = Self::with(Settings { peers, ..Settings::default() });
+        let routes = vec![("hotel".into(), far.peer_addr.clone().unwrap())];
+        let near =
+            Self::with(Settings { peers: Peers { routes, tls, ..Peers::default() }, ..Settings::default() });
+        [near, far]
     }
 
     /// Returns the way of an application to the daemon.

@@ -1,0 +1,105 @@
+//! The messages that a party gets, until it has them.
+
+use crate::memory::Lending;
+use crate::numbered::Numbered;
+use bertha_managed::heap::{Lent, Region};
+use bertha_managed::{Descriptor, InHeap};
+use bertha_schemas::{Fault, PrivateMemory, Room};
+
+/// The messages that a party gets.
+#[derive(Debug)]
+pub(crate) enum Lends {
+    /// Those of an application lie in its receive heap.
+    Heap(Lent),
+    /// Those of another daemon wait as frames.
+    Frames(Waiting),
+}
+
+/// Frames for another daemon. Each begins with room for its descriptor.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    frames: Numbered<PrivateMemory>,
+    /// Number of bytes of all frames that wait, at most.
+    most: usize,
+    /// Memory that is used again.
+    spare: Vec<PrivateMemory>,
+}
+
+/// Number of frames whose memory is kept.
+const SPARE: usize = 64;
+
+/// Number of bytes of the longest frame whose memory is kept.
+const SHORT: usize = 16 << 10;
+
+impl Lends {
+    /// Writes a message of about so many bytes. The message has the place that `write` returns.
+    pub(crate) fn lend(
+        &mut self,
+        hint: u32,
+        write: impl FnOnce(&mut Lending<'_, '_>) -> Result<u64, Fault>,
+    ) -> Result<InHeap, Fault> {
+        match self {
+            Self::Heap(lent) => {
+                let mut message = lent.begin(hint as usize).ok_or(Fault::NoRoom)?;
+                let at = write(&mut Lending::Heap(&mut message))?;
+                Ok(InHeap { at, bytes: hint, number: message.finish() })
+            }
+            Self::Frames(waiting) => {
+                let mut frame = waiting.empty();
+                frame.reserve(Descriptor::SIZE)?;
+                let at = write(&mut Lending::Frame(&mut frame))?;
+                Ok(InHeap { at, bytes: hint, number: waiting.add(frame)? })
+            }
+        }
+    }
+
+    /// Drops a message that its receiver has read, or does not get. A number without a message changes nothing.
+    pub(crate) fn take_back(&mut self, number: u32) {
+        match self {
+            Self::Heap(lent) => {
+                lent.free(number);
+            }
+            Self::Frames(waiting) => drop(waiting.take(number)),
+        }
+    }
+
+    /// Takes the regions of a receive heap that its application does not know, with the number of bytes of all of them.
+    pub(crate) fn take_new_regions(&mut self) -> (Vec<Region>, usize) {
+        match self {
+            Self::Heap(lent) => (lent.take_new_regions(), lent.granted()),
+            Self::Frames(_) => (Vec::new(), 0),
+        }
+    }
+}
+
+impl Waiting {
+    /// Creates an empty set of frames of up to so many bytes together.
+    pub(crate) fn new(most: usize) -> Self {
+        Self { frames: Numbered::default(), most, spare: Vec::new() }
+    }
+
+    /// Takes a frame out. A number without a frame has none.
+    pub(crate) fn take(&mut self, number: u32) -> Option<PrivateMemory> {
+        self.frames.take(number)
+    }
+
+    /// Keeps the memory of a frame that has been sent.
+    pub(crate) fn keep(&mut self, mut frame: PrivateMemory) {
+        if self.spare.len() < SPARE && frame.used() <= SHORT {
+            frame.clear();
+            self.spare.push(frame);
+        }
+    }
+
+    fn empty(&mut self) -> PrivateMemory {
+        self.spare.pop().unwrap_or_else(|| PrivateMemory::of(self.most))
+    }
+
+    fn add(&mut self, frame: PrivateMemory) -> Result<u32, Fault> {
+        let bytes = frame.used();
+        if bytes > self.most.saturating_sub(self.frames.bytes()) {
+            return Err(Fault::NoRoom);
+        }
+        Ok(self.frames.add(frame, bytes))
+    }
+}

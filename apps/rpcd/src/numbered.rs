@@ -1,0 +1,71 @@
+//! Frames by their numbers.
+
+use std::collections::HashMap;
+
+/// Frames by numbers that they get here, with the number of bytes of all of them. Zero is the number of none.
+#[derive(Debug)]
+pub(crate) struct Numbered<T> {
+    frames: HashMap<u32, (T, usize)>,
+    last: u32,
+    bytes: usize,
+}
+
+impl<T> Default for Numbered<T> {
+    fn default() -> Self {
+        Self { frames: HashMap::new(), last: 0, bytes: 0 }
+    }
+}
+
+impl<T> Numbered<T> {
+    /// Adds a frame of so many bytes, and returns its number.
+    pub(crate) fn add(&mut self, frame: T, bytes: usize) -> u32 {
+        loop {
+            self.last = self.last.wrapping_add(1);
+            if self.last != 0 && !self.frames.contains_key(&self.last) {
+                break;
+            }
+        }
+        self.bytes += bytes;
+        self.frames.insert(self.last, (frame, bytes));
+        self.last
+    }
+
+    /// Returns a frame.
+    pub(crate) fn get(&self, number: u32) -> Option<&T> {
+        self.frames.get(&number).map(|(frame, _)| frame)
+    }
+
+    /// Takes a frame out.
+    pub(crate) fn take(&mut self, number: u32) -> Option<T> {
+        let (frame, bytes) = self.frames.remove(&number)?;
+        self.bytes -= bytes;
+        Some(frame)
+    }
+
+    /// Returns the number of bytes of all frames.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_count_until_they_are_taken() {
+        let mut frames = Numbered::default();
+        let (one, other) = (frames.add("a", 5), frames.add("b", 3));
+        assert_eq!((one, other, frames.bytes()), (1, 2, 8));
+        assert_eq!((frames.take(one), frames.take(one), frames.bytes()), (Some("a"), None, 3));
+        assert_eq!((frames.get(one), frames.get(other)), (None, Some(&"b")));
+    }
+
+    #[test]
+    fn numbers_that_are_in_use_and_zero_are_passed_over() {
+        let mut frames = Numbered::default();
+        frames.add((), 0);
+        frames.last = u32::MAX;
+        assert_eq!(frames.add((), 0), 2);
+    }
+}

@@ -1,0 +1,84 @@
+//! What a party has to hear.
+
+use crate::lends::Lends;
+use bertha_core::{Base, Buf, Error};
+use bertha_managed::heap::Region;
+use bertha_managed::{Descriptor, Done};
+use bertha_schemas::{Frame, Room};
+use std::mem;
+
+/// The descriptors that a party has to hear, and the messages that belong to them.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    pub(crate) lends: Lends,
+    descriptors: Vec<Descriptor>,
+    /// Number of requests among the descriptors. Calls that a server may have are bounded.
+    requests: usize,
+    done: Done,
+}
+
+/// The regions that came since the last look.
+#[derive(Debug)]
+pub(crate) struct News {
+    /// Regions of the receive heap, and the number of bytes of all of its regions.
+    pub(crate) regions: Vec<Region>,
+    pub(crate) granted: usize,
+}
+
+impl Outbox {
+    pub(crate) fn new(lends: Lends) -> Self {
+        Self { lends, descriptors: Vec::new(), requests: 0, done: Done::default() }
+    }
+
+    pub(crate) fn push(&mut self, descriptor: Descriptor) {
+        self.requests += usize::from(matches!(descriptor, Descriptor::Request { .. }));
+        self.descriptors.push(descriptor);
+    }
+
+    /// Adds the number of a message that is needed no more.
+    pub(crate) fn done(&mut self, message: u32) {
+        if !self.done.push(message) {
+            self.close_done();
+            self.done.push(message);
+        }
+    }
+
+    /// Returns the number of descriptors besides requests.
+    pub(crate) fn answers(&self) -> usize {
+        self.descriptors.len() - self.requests
+    }
+
+    /// Puts all descriptors into a buffer that is empty.
+    pub(crate) fn take(&mut self, descriptors: &mut Vec<Descriptor>) -> News {
+        self.close_done();
+        self.requests = 0;
+        mem::swap(&mut self.descriptors, descriptors);
+        let (regions, granted) = self.lends.take_new_regions();
+        News { regions, granted }
+    }
+
+    /// Returns the bytes that tell a party of a descriptor: with the message, unless it lies in memory that is shared.
+    pub(crate) fn bytes_of(&mut self, descriptor: Descriptor, base: &impl Base) -> Result<Buf, Error> {
+        let head = descriptor.to_bytes();
+        let frame = match &mut self.lends {
+            Lends::Heap(_) => None,
+            Lends::Frames(waiting) => waiting.take(descriptor.message().number),
+        };
+        let mut bytes = base.buffer(frame.as_ref().map_or(head.len(), |frame| frame.used()))?;
+        if let (Some(mut frame), Lends::Frames(waiting)) = (frame, &mut self.lends) {
+            frame.bytes(Frame::MESSAGE, head.len()).copy_from_slice(&head);
+            bytes.copy_from_slice(frame.as_bytes());
+            waiting.keep(frame);
+        } else {
+            bytes.copy_from_slice(&head);
+        }
+        Ok(bytes)
+    }
+
+    /// Puts the numbers of messages that are needed no more among the descriptors.
+    fn close_done(&mut self) {
+        if !self.done.numbers().is_empty() {
+            self.descriptors.push(Descriptor::Done(mem::take(&mut self.done)));
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Daemons that call services of this machine.
+
+use super::{PeerTls, greeting, tcp};
+use crate::link::Link;
+use crate::run::run_daemon;
+use crate::state::State;
+use crate::typed::Typed;
+use bertha::Runs;
+use bertha::kernel::Tcp;
+use bertha::negotiation::Negotiate;
+use bertha::prelude::*;
+use bertha_core::{Addr, Base, BoxFuture, Buf, Connection, Error, ErrorKind};
+use bertha_managed::attach::Role;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// Time that a daemon has to say what it wants.
+const SAID: Duration = Duration::from_secs(5);
+
+/// Maximum number of connected daemons, by service and schema.
+const DAEMONS: usize = 1024;
+
+/// The address at which daemons connect, and the future that takes them.
+pub(crate) type Listening = (Addr, BoxFuture<'static, ()>);
+
+/// Listens for daemons.
+///
+/// # Errors
+/// Errors of listening.
+pub(crate) async fn listen(on: Addr, tls: Option<PeerTls>, state: Arc<State>) -> Result<Listening, Error> {
+    match tls {
+        Some(tls) => over(make_stack!(tls.server), on, state).await,
+        None => over(make_stack!(), on, state).await,
+    }
+}
+
+async fn over<S>(stack: S, on: Addr, state: Arc<State>) -> Result<Listening, Error>
+where
+    S: Negotiate + 'static,
+    Tcp: Runs<S, Out: Connection<Data = Buf>>,
+{
+    let mut incoming = stack.listen(tcp(), on).await?;
+    let addr = incoming.local_addr();
+    let taking = async move {
+        let (mut tasks, places) = (JoinSet::new(), Arc::new(Semaphore::new(DAEMONS)));
+        while let Some(connection) = incoming.next().await {
+            while tasks.try_join_next().is_some() {}
+            let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+                tracing::warn!(most = DAEMONS, "a daemon is not taken: there are too many");
+                continue;
+            };
+            let state = Arc::clone(&state);
+            tasks.spawn(async move {
+                serve(&connection, &state).await;
+                drop(place);
+            });
+        }
+    };
+    Ok((addr, Box::pin(taking)))
+}
+
+async fn serve(connection: &impl Connection<Data = Buf>, state: &State) {
+    let peer = connection.base().peer_addr();
+    let taken = timeout(SAID, hear(connection, &peer, state)).await;
+    let taken = taken.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, "a daemon said nothing")));
+    let taken = taken.and_then(|link| state.services.add(&link).map(|()| link).map_err(refused));
+    // A daemon may be gone, or not read.
+    let refusal = taken.as_ref().err().map(ToString::to_string);
+    let told = timeout(SAID, greeting::answer(connection, refusal.as_deref())).await;
+    match taken {
+        Ok(link) if matches!(told, Ok(Ok(()))) => {
+            tracing::info!(%peer, service = link.service, "a daemon is connected");
+            let error = run_daemon(&link, connection, state).await.err().map(tracing::field::display);
+            tracing::info!(%peer, service = link.service, error, "a daemon has gone");
+        }
+        Ok(link) => state.services.remove(&link),
+        Err(error) => tracing::info!(%peer, %error, "a daemon is not taken"),
+    }
+}
+
+/// Hears what a daemon wants.
+async fn hear(
+    connection: &impl Connection<Data = Buf>,
+    peer: &Addr,
+    state: &State,
+) -> Result<Arc<Link>, Error> {
+    let hello = greeting::hear(connection).await?;
+    // A large schema takes milliseconds, for which others do not wait.
+    let typed = tokio::task::spawn_blocking(move || Typed::read(hello.descriptors));
+    let typed = typed.await.map_err(io::Error::other)?.map_err(refused)?;
+    let name = format!("{} at {peer}", hello.application);
+    Ok(Link::daemon(name, hello.service, Role::Caller, Arc::new(typed), state.heap))
+}
+
+fn refused(reason: impl ToString) -> Error {
+    Error::new(ErrorKind::Refused, reason.to_string())
+}

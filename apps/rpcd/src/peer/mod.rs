@@ -1,0 +1,43 @@
+//! Other daemons: those that call services of this machine, and those of the machines that serve.
+//!
+//! A daemon that calls opens a connection for a service and a schema. It says hello as an application does, and hears one byte, zero, or a
+//! one with the reason of a refusal. Then each message is a descriptor, and behind it the structure that it names, as
+//! [`Frame`](bertha_schemas::Frame) reads it. All calls of a daemon's applications to a service share the connection.
+
+mod dial;
+mod greeting;
+mod listen;
+
+use bertha::chunnels::Tls;
+use bertha::kernel::Tcp;
+use bertha_core::Addr;
+pub(crate) use dial::dial;
+pub(crate) use listen::{Listening, listen};
+
+/// Number of bytes of the longest message between daemons: a request of any size that is passed on, with its descriptor.
+const LONGEST: usize = (64 << 20) + (4 << 10);
+
+/// The daemons of other machines.
+#[derive(Debug, Clone, Default)]
+pub struct Peers {
+    /// The address at which other daemons connect. None do without one.
+    pub listen: Option<Addr>,
+    /// The addresses of the daemons whose applications serve services, by the names of the services. An application of this machine that
+    /// serves goes before.
+    pub routes: Vec<(String, Addr)>,
+    /// TLS, which both ends then demand of each other. Without it anyone who reaches the address may call.
+    pub tls: Option<PeerTls>,
+}
+
+/// TLS between daemons, each of which shows a certificate.
+#[derive(Debug, Clone)]
+pub struct PeerTls {
+    /// The part of the daemon that is connected.
+    pub server: Tls,
+    /// The part of the daemon that connects.
+    pub client: Tls,
+}
+
+fn tcp() -> Tcp {
+    Tcp::new().largest(LONGEST)
+}

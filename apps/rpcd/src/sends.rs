@@ -1,0 +1,39 @@
+//! The messages that a party has sent, until they are passed on.
+
+use crate::memory::Sent;
+use crate::numbered::Numbered;
+use bertha_core::Buf;
+use bertha_managed::heap::Foreign;
+use bertha_schemas::Frame;
+use parking_lot::{Mutex, RwLock};
+
+/// The messages that a party has sent.
+#[derive(Debug)]
+pub(crate) enum Sends {
+    /// Those of an application lie in its send heap, which is locked for changes while it grows alone.
+    Heap(RwLock<Foreign>),
+    /// Those of another daemon have come as frames.
+    Frames(Mutex<Numbered<Buf>>),
+}
+
+impl Sends {
+    /// Shows the memory of a message. A frame that is not there is empty.
+    pub(crate) fn read<T>(&self, message: u32, work: impl FnOnce(&Sent<'_>) -> T) -> T {
+        match self {
+            Self::Heap(heap) => work(&Sent::Heap(&heap.read())),
+            Self::Frames(frames) => {
+                let frames = frames.lock();
+                work(&Sent::Frame(Frame::of(frames.get(message).map_or(&[], |frame| frame))))
+            }
+        }
+    }
+
+    /// Returns the number of bytes of all frames.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            // A heap has a quota of its own.
+            Self::Heap(_) => 0,
+            Self::Frames(frames) => frames.lock().bytes(),
+        }
+    }
+}
