@@ -25,8 +25,10 @@ mod engine;
 pub mod engines;
 mod message;
 mod method;
+mod order;
 mod settings;
 
+pub use bertha_chunnels::rpc::{Failure, FailureKind};
 #[cfg(all(target_pointer_width = "64", target_endian = "little"))]
 pub use bertha_datapath_shm::heap;
 pub use burst::Burst;
@@ -35,4 +37,5 @@ pub use descriptor::{Descriptor, Done, InHeap, NoDescriptor};
 pub use engine::{Binding, Engine, EngineKind, Parts};
 pub use message::{Kind, Message, Refusal};
 pub use method::{Method, Service};
+pub use order::Order;
 pub use settings::{Settings, Unsuitable};

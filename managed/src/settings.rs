@@ -56,6 +56,11 @@ impl Settings {
         Some(list.split(',').filter(|element| !element.is_empty()).map(Into::into).collect())
     }
 
+    /// Sets what others set, in place of what was set before.
+    pub fn set_all_of(&mut self, others: &Self) {
+        self.0.extend(others.0.iter().map(|(name, value)| (name.clone(), value.clone())));
+    }
+
     /// Returns true if there are settings of all names that others have.
     pub fn have_all_of(&self, others: &Self) -> bool {
         others.0.keys().all(|name| self.0.contains_key(name))
@@ -70,6 +75,15 @@ impl Settings {
             Some((name, value)) => Err(Unsuitable(format!("the setting {name}={value} is unknown"))),
             None => Ok(()),
         }
+    }
+}
+
+impl Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, (name, value)) in self.0.iter().enumerate() {
+            write!(f, "{}{name}={value}", if place == 0 { "" } else { " " })?;
+        }
+        Ok(())
     }
 }
 
@@ -105,5 +119,12 @@ mod tests {
         assert_eq!(settings.take_list("list").unwrap(), ["b", "c"]);
         assert_eq!(settings.take_list("list"), None);
         settings.finish().unwrap();
+    }
+
+    #[test]
+    fn later_settings_take_the_place_of_earlier_ones() {
+        let mut settings: Settings = "b=2 a=1".parse().unwrap();
+        settings.set_all_of(&"c=4 b=3".parse().unwrap());
+        assert_eq!(settings.to_string(), "a=1 b=3 c=4");
     }
 }

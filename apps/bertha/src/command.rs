@@ -4,6 +4,7 @@ use crate::explain::Explain;
 use crate::inspect::Inspect;
 use crate::perf::Perf;
 use crate::ping::Ping;
+use crate::rpcd::Rpcd;
 #[cfg(feature = "tcp")]
 use crate::tcp::Tcp;
 use crate::top::Top;
@@ -11,8 +12,8 @@ use bertha::Error;
 use bertha_program::Termination;
 use clap::{Parser, Subcommand};
 
-/// Measures connections over any datapath and stack, explains agreements, and shows the content of a
-/// rendezvous store and the connections of programs.
+/// Measures connections over any datapath and stack, explains agreements, shows the content of a rendezvous store and the
+/// connections of programs, and changes the policies on calls.
 #[derive(Debug, Parser)]
 #[command(name = "bertha", version)]
 pub(crate) struct Arguments {
@@ -27,6 +28,7 @@ enum Command {
     Explain(Explain),
     Inspect(Inspect),
     Top(Top),
+    Rpcd(Rpcd),
     #[cfg(feature = "tcp")]
     Tcp(Tcp),
 }
@@ -39,6 +41,7 @@ impl Arguments {
             Command::Explain(explain) => termination.work(explain.execute()).await,
             Command::Inspect(inspect) => inspect.execute(termination).await,
             Command::Top(top) => top.execute(termination).await,
+            Command::Rpcd(rpcd) => rpcd.execute(termination).await,
             #[cfg(feature = "tcp")]
             Command::Tcp(tcp) => tcp.execute(termination).await,
         }

@@ -13,6 +13,7 @@ mod perf;
 mod ping;
 mod probe;
 mod rate;
+mod rpcd;
 mod site;
 mod stack;
 #[cfg(feature = "tcp")]

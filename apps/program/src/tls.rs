@@ -48,6 +48,20 @@ pub struct ClientOptions {
     require_encryption: bool,
 }
 
+/// The options of a program whose instances connect to each other, and demand TLS of each other.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Encryption")]
+pub struct PeerOptions {
+    #[command(flatten)]
+    identity: Identity,
+    /// The authorities that may have signed the certificates of the others, in PEM
+    #[arg(long, value_name = "FILE", requires_all = ["tls_cert", "tls_name"])]
+    tls_ca: Option<PathBuf>,
+    /// The name in the certificates of the others
+    #[arg(long, value_name = "NAME", requires = "tls_ca")]
+    tls_name: Option<String>,
+}
+
 #[derive(Clone, Debug, Default, clap::Args)]
 struct Identity {
     /// The certificates that this end shows, its own first, in PEM
@@ -105,6 +119,28 @@ impl ClientOptions {
             tls = tls.identity(identity);
         }
         Ok(Some(Encryption { tls, is_required: self.require_encryption }))
+    }
+}
+
+impl PeerOptions {
+    /// Returns TLS as a server and as a client; `None` without the options.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid), which names the file, if a file can't be used, and if there is a certificate and no authority;
+    /// and errors of reading files.
+    pub fn tls(&self) -> Result<Option<(Tls, Tls)>, Error> {
+        match (self.identity.read()?, &self.tls_ca, &self.tls_name) {
+            (Some(identity), Some(authorities), Some(name)) => {
+                let trust = Trust::ca_file(authorities)?;
+                let server = Tls::server(identity.clone())?.require_clients(trust.clone());
+                Ok(Some((server, Tls::client(name, trust)?.identity(identity))))
+            }
+            (None, None, None) => Ok(None),
+            _ => Err(Error::new(
+                ErrorKind::Invalid,
+                "--tls-cert needs --tls-ca, by which others are recognised",
+            )),
+        }
     }
 }
 

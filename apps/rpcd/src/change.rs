@@ -1,6 +1,7 @@
 //! Changes of policies while calls flow.
 
 use bertha_managed::{Chain, EngineKind, Settings, Unchanged};
+use std::fmt;
 use std::sync::Arc;
 
 /// A change of the engines that the calls of a service pass.
@@ -44,6 +45,15 @@ pub(crate) struct Policy {
     settings: Settings,
     /// Later settings, in their order.
     changes: Vec<Settings>,
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut settings = self.settings.clone();
+        self.changes.iter().for_each(|changed| settings.set_all_of(changed));
+        let text = format!("{} {settings}", self.kind.name());
+        write!(f, "{} ({})", self.name, text.trim_end())
+    }
 }
 
 impl Policy {

@@ -2,13 +2,14 @@
 
 use crate::attach::attach;
 use crate::change::Change;
+use crate::orders;
 use crate::peer::{self, Listening, Peers};
 use crate::run::run;
 use crate::services::{Dial, Services};
 use crate::state::State;
 use bertha_core::{Addr, Error, ErrorKind};
 use bertha_datapath_shm::{Users, Waiting};
-use bertha_managed::Unchanged;
+use bertha_managed::{Order, Unchanged};
 use bertha_runtime::tokio::SocketFile;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::convert::Infallible;
@@ -29,6 +30,9 @@ const BACKLOG: i32 = 1024;
 /// Maximum number of attached applications.
 const APPLICATIONS: usize = 4096;
 
+/// Maximum number of operators that are served at once.
+const OPERATORS: usize = 16;
+
 /// Time after a failure of the system to accept.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -36,13 +40,20 @@ const PAUSE: Duration = Duration::from_millis(20);
 ///
 /// Each application has tasks of its own; a slow one waits alone. Dropping the daemon ends it.
 pub struct Daemon {
-    listener: UnixListener,
+    applications: Listener,
+    operators: Listener,
     state: Arc<State>,
     peers: Peers,
     /// The daemons of other machines that call.
     listening: Option<Listening>,
     /// The daemons of other machines that have to be connected.
     dials: UnboundedReceiver<Dial>,
+}
+
+/// A Unix socket, whose file goes with it.
+#[derive(Debug)]
+struct Listener {
+    socket: UnixListener,
     _file: SocketFile,
 }
 
@@ -72,17 +83,13 @@ impl Default for Settings {
 }
 
 impl Daemon {
-    /// Listens at the path of a Unix socket, and for other daemons if the settings say so. The file of a daemon that has died is replaced.
+    /// Listens at the path of a Unix socket, at that of [orders](Order::socket) to it, and for other daemons if the settings say so. The
+    /// files of a daemon that has died are replaced.
     ///
     /// # Errors
     /// [`AddrInUse`](ErrorKind::AddrInUse) if a daemon listens there. The errors of the system.
     pub async fn listen(path: &Path, settings: Settings) -> Result<Self, Error> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
-            .map_err(std::io::Error::from)?;
-        let file = SocketFile::bind(&socket, path).map_err(|error| Error::from(error).at("bertha-rpcd"))?;
-        rustix::net::listen(&socket, BACKLOG).map_err(std::io::Error::from)?;
-        let listener = UnixListener::from_std(StdListener::from(socket))?;
+        let (applications, operators) = (Listener::bind(path)?, Listener::bind(&Order::socket(path))?);
         let Settings { users, waiting, heap, peers } = settings;
         let (dial, dials) = unbounded_channel();
         let state = Arc::new(State::new(Services::new(dial), users, waiting, heap));
@@ -93,7 +100,7 @@ impl Daemon {
             Some(on) => Some(peer::listen(on.clone(), peers.tls.clone(), Arc::clone(&state)).await?),
             None => None,
         };
-        Ok(Self { listener, state, peers, listening, dials, _file: file })
+        Ok(Self { applications, operators, state, peers, listening, dials })
     }
 
     /// Returns the address at which other daemons connect.
@@ -108,7 +115,8 @@ impl Daemon {
 
     /// Takes applications and serves them. The future runs until it is dropped, which detaches all.
     pub async fn run(self) -> Result<(), Error> {
-        let Self { listener, state, peers, listening, dials, _file } = self;
+        let operator = self.operator();
+        let Self { applications, operators, state, peers, listening, dials } = self;
         let daemons = async {
             match listening {
                 Some((_, taking)) => taking.await,
@@ -116,7 +124,14 @@ impl Daemon {
             }
         };
         tokio::select! {
-            never = take(&listener, &state) => match never {},
+            never = take(&applications.socket, APPLICATIONS, |socket| {
+                let state = Arc::clone(&state);
+                async move { serve(socket, &state).await }
+            }) => match never {},
+            never = take(&operators.socket, OPERATORS, |socket| {
+                let operator = operator.clone();
+                async move { orders::serve(socket, &operator).await }
+            }) => match never {},
             () = daemons => Err(Error::new(ErrorKind::Closed, "the daemon hears no other daemons any more")),
             () = connect(dials, &peers, &state) => {
                 Err(Error::new(ErrorKind::Closed, "the daemon connects to no other daemons any more"))
@@ -125,23 +140,37 @@ impl Daemon {
     }
 }
 
-/// Takes applications.
-async fn take(listener: &UnixListener, state: &Arc<State>) -> Infallible {
-    let (mut tasks, places) = (JoinSet::new(), Arc::new(Semaphore::new(APPLICATIONS)));
+impl Listener {
+    fn bind(path: &Path) -> Result<Self, Error> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+            .map_err(std::io::Error::from)?;
+        let file = SocketFile::bind(&socket, path).map_err(|error| Error::from(error).at("bertha-rpcd"))?;
+        rustix::net::listen(&socket, BACKLOG).map_err(std::io::Error::from)?;
+        Ok(Self { socket: UnixListener::from_std(StdListener::from(socket))?, _file: file })
+    }
+}
+
+/// Takes connections, of which so many are served at once. Others wait in the kernel.
+async fn take<F>(listener: &UnixListener, most: usize, serve: impl Fn(UnixStream) -> F) -> Infallible
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let (mut tasks, places) = (JoinSet::new(), Arc::new(Semaphore::new(most)));
     loop {
         while tasks.try_join_next().is_some() {}
         // The semaphore is never closed.
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { continue };
         match listener.accept().await {
             Ok((socket, _)) => {
-                let state = Arc::clone(state);
+                let serving = serve(socket);
                 tasks.spawn(async move {
-                    serve(socket, &state).await;
+                    serving.await;
                     drop(place);
                 });
             }
             Err(error) => {
-                tracing::warn!(%error, "no application is taken");
+                tracing::warn!(%error, "no connection is taken");
                 tokio::time::sleep(PAUSE).await;
             }
         }
@@ -180,6 +209,11 @@ impl fmt::Debug for Daemon {
 }
 
 impl Operator {
+    /// Returns a line for each service, with tabs: its name, its server, the number of its callers, and its engines.
+    pub fn list(&self) -> String {
+        self.state.services.list()
+    }
+
     /// Leads the calls of a service to the daemon at an address, unless an application of this machine serves it; or nowhere. Calls under
     /// way stay where they are.
     pub fn lead(&self, service: &str, to: Option<Addr>) {

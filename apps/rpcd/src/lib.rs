@@ -23,6 +23,7 @@ mod lends;
 mod link;
 mod memory;
 mod numbered;
+mod orders;
 mod outbox;
 mod peer;
 mod run;
@@ -34,4 +35,5 @@ mod typed;
 
 pub use change::Change;
 pub use daemon::{Daemon, Operator, Settings};
+pub use orders::kind_of;
 pub use peer::{PeerTls, Peers};

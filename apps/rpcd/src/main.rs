@@ -1,10 +1,10 @@
 //! `bertha-rpcd`: the daemon of typed calls.
 
-use bertha_core::{Error, ErrorKind};
+use bertha_core::{Addr, Error, ErrorKind};
 use bertha_datapath_shm::Users;
-use bertha_managed::engines::built_in;
+use bertha_program::tls::PeerOptions;
 use bertha_program::{Termination, run_async, say};
-use bertha_rpcd::{Change, Daemon, Settings};
+use bertha_rpcd::{Change, Daemon, PeerTls, Peers, Settings, kind_of};
 use clap::Parser;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,17 +17,26 @@ use tokio::runtime::Builder;
 #[command(name = "bertha-rpcd", version)]
 struct Arguments {
     /// The socket at which applications attach. The rights of its folder say which users reach it.
-    #[arg(long, value_name = "FILE", default_value = "/tmp/bertha-rpcd")]
+    #[arg(long, value_name = "FILE", default_value = "/run/bertha/rpcd.sock")]
     socket: PathBuf,
     /// Takes applications of the user of this number. May be given several times; by default, of the daemon's own user and of root.
     #[arg(long, value_name = "UID")]
     user: Vec<u32>,
-    /// Bytes to which each of an application's two heaps grows.
+    /// Bytes to which each of an application's two heaps grows, and that messages to or from another daemon may take.
     #[arg(long, value_name = "BYTES", default_value_t = 256 << 20)]
     heap: usize,
     /// An engine that calls of a service pass, as in `hotel:acl:field=customer deny=eve`. May be given several times.
     #[arg(long, value_name = "ENGINE")]
     engine: Vec<Engine>,
+    /// Takes calls of the daemons of other machines at this address. Without --tls-cert anyone who reaches it may call.
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<Addr>,
+    /// Leads the calls of a service to the daemon of another machine, unless an application of this machine serves it. May be given several
+    /// times.
+    #[arg(long, value_name = "SERVICE=ADDRESS", value_parser = route)]
+    route: Vec<(String, Addr)>,
+    #[command(flatten)]
+    encryption: PeerOptions,
 }
 
 /// An engine of the command line.
@@ -49,14 +58,18 @@ impl FromStr for Engine {
             );
         };
         let settings = parts.next().unwrap_or_default().parse().map_err(|error| format!("{error}"))?;
-        let found = built_in().into_iter().find(|built_in| built_in.name() == kind);
-        let kind = found.ok_or_else(|| {
-            let names: Vec<_> = built_in().iter().map(|kind| kind.name().to_owned()).collect();
-            format!("there is no engine {kind}; those that are built in are {}", names.join(", "))
-        })?;
+        let kind = kind_of(kind).map_err(|error| error.to_string())?;
         let change = Change::Add { name: kind.name().to_owned(), kind, settings };
         Ok(Self { service: service.to_owned(), change })
     }
+}
+
+fn route(text: &str) -> Result<(String, Addr), Error> {
+    let parts = text.rsplit_once('=').filter(|(service, _)| !service.is_empty());
+    let (service, to) = parts.ok_or_else(|| {
+        Error::new(ErrorKind::Invalid, "a route is a service and an address, as in hotel=10.0.0.2:7000")
+    })?;
+    Ok((service.to_owned(), to.parse()?))
 }
 
 fn main() -> ExitCode {
@@ -68,12 +81,17 @@ fn main() -> ExitCode {
 impl Arguments {
     async fn execute(self, termination: &Termination) -> Result<(), Error> {
         let users = if self.user.is_empty() { Users::Same } else { Users::Only(self.user) };
-        let daemon =
-            Daemon::listen(&self.socket, Settings { users, heap: self.heap, ..Settings::default() }).await?;
+        let tls = self.encryption.tls()?.map(|(server, client)| PeerTls { server, client });
+        let peers = Peers { listen: self.listen, routes: self.route, tls };
+        let settings = Settings { users, heap: self.heap, peers, ..Settings::default() };
+        let daemon = Daemon::listen(&self.socket, settings).await?;
         let operator = daemon.operator();
         for Engine { service, change } in &self.engine {
             let added = operator.change(service, change);
             added.map_err(|error| Error::new(ErrorKind::Invalid, format!("--engine {service}: {error}")))?;
+        }
+        if let Some(addr) = daemon.peer_addr() {
+            say(format!("daemons connect at {addr}"));
         }
         say(format!("applications attach at {}", self.socket.display()));
         termination.serve(daemon.run()).await
@@ -88,6 +106,14 @@ mod tests {
     #[test]
     fn the_command_line_is_as_in_the_other_programs() {
         assert_eq!(bertha_program::style::faults(Arguments::command()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_route_is_a_service_and_an_address() {
+        assert_eq!(route("a=b=10.0.0.2:7000").unwrap(), ("a=b".into(), "10.0.0.2:7000".parse().unwrap()));
+        for wrong in ["hotel", "=10.0.0.2:7000", "hotel=there"] {
+            assert!(route(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -82,3 +82,23 @@ impl Outbox {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lends::Waiting;
+    use bertha_managed::InHeap;
+
+    #[test]
+    fn requests_are_no_answers() {
+        let mut outbox = Outbox::new(Lends::Frames(Waiting::new(0)));
+        let message = InHeap::default();
+        outbox.push(Descriptor::Request { call: 1, method: 0, message, milliseconds: 0 });
+        outbox.push(Descriptor::Response { call: 1, message });
+        outbox.push(Descriptor::Cancellation { call: 2 });
+        assert_eq!(outbox.answers(), 2);
+        let mut descriptors = Vec::new();
+        assert_eq!(outbox.take(&mut descriptors).granted, 0);
+        assert_eq!((outbox.answers(), descriptors.len()), (0, 3));
+    }
+}

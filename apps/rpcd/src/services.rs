@@ -9,6 +9,7 @@ use bertha_managed::{Refusal, Unchanged};
 use bertha_schemas::Digest;
 use parking_lot::Mutex;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -123,6 +124,15 @@ impl Services {
         }
     }
 
+    /// Returns a line for each service: its name, its server, the number of its callers, and its engines.
+    pub(crate) fn list(&self) -> String {
+        let services = self.services.lock();
+        let mut lines: Vec<_> =
+            services.iter().map(|(name, service)| format!("{name}\t{service}\n")).collect();
+        lines.sort_unstable();
+        lines.concat()
+    }
+
     fn dial(&self, caller: &Link, to: &Addr) -> Arc<Link> {
         let (service, typed) = (caller.service.clone(), Arc::clone(&caller.typed));
         let link = Link::daemon(to.to_string(), service, Role::Server, typed, caller.heap);
@@ -160,6 +170,18 @@ impl Service {
     fn is_empty(&self) -> bool {
         let Self { server, callers, policies, route, daemons } = self;
         server.is_none() && callers.is_empty() && policies.is_empty() && route.is_none() && daemons.is_empty()
+    }
+}
+
+impl fmt::Display for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.server, &self.route) {
+            (Some(server), _) => f.write_str(&server.application)?,
+            (None, Some(route)) => write!(f, "at {route}")?,
+            (None, None) => f.write_str("none")?,
+        }
+        let engines: Vec<_> = self.policies.iter().map(ToString::to_string).collect();
+        write!(f, "\t{}\t{}", self.callers.len(), engines.join(", "))
     }
 }
 

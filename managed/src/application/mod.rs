@@ -3,14 +3,18 @@
 mod attaching;
 mod client;
 mod control;
+mod handle;
+mod incoming;
 mod lent;
 mod link;
 mod server;
 
 pub use attaching::Attach;
 pub use client::Client;
+pub use handle::Handle;
+pub use incoming::Incoming;
 pub use lent::Lent;
-pub use server::{Incoming, Server};
+pub use server::Server;
 
 use crate::Descriptor;
 use std::io;

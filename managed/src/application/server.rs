@@ -1,18 +1,22 @@
 //! The server of a service.
-#![allow(unsafe_code)]
 
-use super::lent::Lent;
+use super::handle::Handle;
+use super::incoming::Incoming;
 use super::link::Link;
-use crate::method::{Method, Service};
-use crate::{Descriptor, InHeap};
-use bertha_chunnels::rpc::Failure;
-use bertha_core::{Buf, Connection, Error, ErrorKind};
-use bertha_datapath_shm::heap::{self, Heap};
+use crate::Descriptor;
+use crate::method::Service;
+use bertha_core::{Buf, Connection, Error};
+use bertha_datapath_shm::heap::Heap;
 use bertha_runtime::tokio::{Task, TokioRuntime};
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// Number of calls of a server that are under way at once.
+const UNDER_WAY: usize = 1024;
 
 /// A server of a service, whose calls come through the daemon.
 #[derive(Debug)]
@@ -20,20 +24,6 @@ pub struct Server<S> {
     link: Arc<Link>,
     received: VecDeque<Buf>,
     _notices: Task,
-    service: PhantomData<fn() -> S>,
-}
-
-/// A call that waits for its outcome. If it is dropped, the caller gets a failure.
-#[derive(Debug)]
-pub struct Incoming<S> {
-    link: Arc<Link>,
-    call: u64,
-    method: u32,
-    request: InHeap,
-    within: Option<Duration>,
-    is_answered: bool,
-    /// The message of an outcome of which the daemon was not told.
-    unsent: Option<u32>,
     service: PhantomData<fn() -> S>,
 }
 
@@ -64,21 +54,36 @@ impl<S: Service> Server<S> {
         }
     }
 
+    /// Serves calls, each in a task of its own, until the connection to the daemon ends; returns the error with which it ended. At most 1,024
+    /// calls are under way, and others wait. A call whose deadline passes is dropped, and so are all when the future is: their callers get
+    /// failures.
+    pub async fn serve(mut self, handler: impl Handle<S>) -> Error {
+        let (handler, mut tasks) = (Arc::new(handler), JoinSet::new());
+        loop {
+            let call = match self.next().await {
+                Ok(call) => call,
+                Err(error) => return error,
+            };
+            while tasks.try_join_next().is_some() {}
+            if tasks.len() >= UNDER_WAY {
+                tasks.join_next().await;
+            }
+            let handler = Arc::clone(&handler);
+            tasks.spawn(async move {
+                match call.within() {
+                    // A call that is late is dropped, and its caller hears of it.
+                    Some(within) => drop(timeout(within, handler.handle(call)).await),
+                    None => handler.handle(call).await,
+                }
+            });
+        }
+    }
+
     fn on_descriptor(&self, bytes: &[u8]) -> std::io::Result<Option<Incoming<S>>> {
         match super::descriptor(bytes)? {
             Descriptor::Request { call, method, message, milliseconds } => {
                 let within = (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()));
-                let link = Arc::clone(&self.link);
-                return Ok(Some(Incoming {
-                    link,
-                    call,
-                    method,
-                    request: message,
-                    within,
-                    is_answered: false,
-                    unsent: None,
-                    service: PhantomData,
-                }));
+                return Ok(Some(Incoming::new(&self.link, (call, method), message, within)));
             }
             Descriptor::Done(done) => self.link.on_done(&done),
             Descriptor::Grown { bytes } => self.link.control.hear_of(bytes)?,
@@ -87,82 +92,5 @@ impl<S: Service> Server<S> {
             Descriptor::Response { .. } | Descriptor::Failure { .. } => return Err(super::unexpected()),
         }
         Ok(None)
-    }
-}
-
-impl<S: Service> Incoming<S> {
-    /// Returns the number of the [method](Method::NUMBER).
-    pub fn method(&self) -> u32 {
-        self.method
-    }
-
-    /// Returns the heap in which the response is made.
-    pub fn heap(&self) -> &Heap {
-        &self.link.heap
-    }
-
-    /// Returns the time that was left for the call when the daemon told of it, if its caller gave one.
-    pub fn within(&self) -> Option<Duration> {
-        self.within
-    }
-
-    /// Returns the request, if the call is of this method. The request is lent until the result is dropped; later calls return `None`.
-    pub fn request<M: Method<Service = S>>(&mut self) -> Option<Lent<M::Request>> {
-        if self.method != M::NUMBER || self.request.at == 0 {
-            return None;
-        }
-        let request = std::mem::take(&mut self.request);
-        // SAFETY: the daemon lends the request of the call's method. It is taken once, so its number goes back once.
-        unsafe { Lent::new(Arc::clone(&self.link), request) }
-    }
-
-    /// Answers the call. The response stays in the heap until the daemon has taken it.
-    ///
-    /// # Errors
-    /// [`Exhausted`](ErrorKind::Exhausted) if the heap has no room for the response; then the caller gets a failure. The error with which the
-    /// connection to the daemon has ended.
-    pub async fn respond<M: Method<Service = S>>(mut self, response: M::Response) -> Result<(), Error> {
-        if self.method != M::NUMBER {
-            return Err(Error::new(ErrorKind::Invalid, "the response is of another method than the call"));
-        }
-        let message = match self.link.put(response) {
-            Ok(message) => message,
-            Err(full) => return Err(Error::new(ErrorKind::Exhausted, full.to_string())),
-        };
-        self.say(Descriptor::Response { call: self.call, message }, message).await
-    }
-
-    /// Ends the call with a failure.
-    ///
-    /// # Errors
-    /// The error with which the connection to the daemon has ended.
-    pub async fn fail(mut self, failure: &Failure) -> Result<(), Error> {
-        let mut text = heap::String::new_in(&self.link.heap);
-        // A failure without its text is better than none.
-        if text.try_reserve(failure.text().len()).is_ok() {
-            text.push_str(failure.text());
-        }
-        let reason = self.link.put(text).unwrap_or_default();
-        let (kind, may_have_run) = (failure.kind(), failure.may_have_run());
-        self.say(Descriptor::Failure { call: self.call, kind, may_have_run, reason }, reason).await
-    }
-
-    async fn say(&mut self, outcome: Descriptor, message: InHeap) -> Result<(), Error> {
-        self.unsent = (message.at != 0).then_some(message.number);
-        self.link.send(outcome).await?;
-        (self.unsent, self.is_answered) = (None, true);
-        Ok(())
-    }
-}
-
-impl<S> Drop for Incoming<S> {
-    fn drop(&mut self) {
-        self.link.give_back(self.request);
-        if let Some(message) = self.unsent {
-            self.link.take_back(message);
-        }
-        if !self.is_answered {
-            self.link.cancel(self.call);
-        }
     }
 }

@@ -21,9 +21,23 @@
 //!     include!(concat!(env!("OUT_DIR"), "/hotel.rs"));
 //! }
 //!
-//! let mut request = hotel::NearbyRequest::new_in(&heap);
+//! /// A server answers..
+//! struct Berlin;
+//!
+//! impl hotel::hotels::Handler for Berlin {
+//!     async fn nearby(&self, request: Lent<NearbyRequest>, heap: &Heap) -> Result<NearbyResponse, Failure> {
+//!         Ok(NearbyResponse::new_in(heap))
+//!     }
+//! }
+//!
+//! Attach::new(SOCKET, "berlin").server("hotel").await?.serve(hotels::Server(Berlin)).await;
+//!
+//! // .. what a client asks.
+//! let client = hotels::Client::new(Attach::new(SOCKET, "front").client("hotel").await?);
+//! let mut request = hotel::NearbyRequest::new_in(client.heap());
 //! request.city_mut().push_str("Berlin");
 //! request.set_rooms(2);
+//! let response = client.nearby(request).await?;
 //! ```
 //!
 //! # What is generated
@@ -41,7 +55,7 @@
 //! | `map` | repeated entries, of which the last with a key counts |
 //! | `oneof` | `choice() -> Option<part::Choice<'_>>`, `clear_choice()`, and `set_x(..)` or `x_mut()` of each field |
 //! | enumeration | structure around an open `i32`, with a constant for each name |
-//! | service | module with its `DESCRIPTORS`, a `bertha_managed::Service`, and a `bertha_managed::Method` for each method |
+//! | service | module with its `DESCRIPTORS`, a `bertha_managed::Service`, a `bertha_managed::Method` for each method, a `Client`, and a `Server` by a `Handler` |
 //!
 //! Comments become documentation. Names have the case of Rust, and keywords are raw identifiers. An underscore stands behind a name that has no
 //! raw form, or that would hide a name which generated code uses. Names that clash are an [`Error`].
@@ -63,6 +77,7 @@ mod package;
 mod service;
 mod shape;
 mod source;
+mod stubs;
 
 pub use error::Error;
 use source::Source;

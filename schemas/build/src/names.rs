@@ -12,8 +12,10 @@ const KEYWORDS: [&str; 48] = [
 const FIXED: [&str; 4] = ["Self", "crate", "self", "super"];
 
 /// Names of types and modules that generated code uses itself.
-const USED: [&str; 13] =
-    ["Option", "Service", "bool", "f32", "f64", "heap", "i32", "i64", "str", "u32", "u64", "u8", "usize"];
+const USED: [&str; 18] = [
+    "Client", "Future", "Handler", "Option", "Result", "Server", "Service", "bool", "f32", "f64", "heap",
+    "i32", "i64", "str", "u32", "u64", "u8", "usize",
+];
 
 /// Returns the words of a name in lower case.
 fn words(name: &str) -> Vec<String> {

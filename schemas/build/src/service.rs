@@ -4,6 +4,7 @@ use crate::Error;
 use crate::code::MAY_BE_UNUSED;
 use crate::names;
 use crate::source::Scope;
+use crate::stubs;
 use bertha_schemas::Schema;
 use prost::Message as _;
 use prost_types::{FileDescriptorSet, MethodDescriptorProto, ServiceDescriptorProto};
@@ -26,6 +27,7 @@ pub(crate) fn code(
         let number = schema.methods().iter().position(|other| other.name == method.name());
         items.push(item(scope, index, method, number.unwrap_or_default()));
     }
+    items.extend(stubs::items(scope, described));
     let head = format!("{}{MAY_BE_UNUSED}pub mod {}", scope.docs("service"), names::module(described.name()));
     Ok((scope.block(&head, &items)?, descriptors))
 }

@@ -1,4 +1,4 @@
-//! The code in the README and the guides equals the code of the crates in `tests/outside`.
+//! The code in the README and the guides equals the code of the crates in `tests/outside` and of examples.
 
 use bertha_core::{Connection, Datapath, Listener};
 use bertha_datapath_kernel::{Tcp, Udp, UnixStream};
@@ -31,12 +31,12 @@ fn shown(text: &str) -> Vec<Shown> {
     shown
 }
 
-/// Compares a text with the sources. Returns the number of pieces of code in the text.
-fn check(text: &str) -> usize {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let shown = shown(&fs::read_to_string(root.join("..").join(text)).unwrap());
+/// Compares a text with the sources in a folder. Returns the number of pieces of code in the text.
+fn check(text: &str, folder: &str) -> usize {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let shown = shown(&fs::read_to_string(root.join(text)).unwrap());
     for Shown { file, code } in &shown {
-        let source = fs::read_to_string(root.join("outside").join(file))
+        let source = fs::read_to_string(root.join(folder).join(file))
             .unwrap_or_else(|error| panic!("{text} names {file}: {error}"));
         assert!(source.contains(code), "{text} shows what is not in {file}:\n{code}");
     }
@@ -45,9 +45,10 @@ fn check(text: &str) -> usize {
 
 #[test]
 fn every_piece_of_code_stands_in_the_file_that_it_is_said_to_be_from() {
-    assert!(check("src/guide/chunnel.md") > 3);
-    assert!(check("src/guide/pass.md") > 9);
-    assert_eq!(check("README.md"), 1);
+    assert!(check("src/guide/chunnel.md", "tests/outside") > 3);
+    assert!(check("src/guide/pass.md", "tests/outside") > 9);
+    assert_eq!(check("README.md", "tests/outside"), 1);
+    assert_eq!(check("src/guide/daemon.md", "examples/calls"), 4);
 }
 
 /// Returns the first column of the rows of a text's tables, without the backticks and the targets of links.

@@ -1693,4 +1693,92 @@ pub mod super_ {
         const NAME: &'static str = "self";
         const NUMBER: u32 = 1;
     }
+
+    /// A client of the service. Any number of tasks call at once.
+    #[derive(Debug)]
+    pub struct Client {
+        attached: ::bertha_managed::application::Client<Service>,
+        within: Option<::core::time::Duration>,
+    }
+
+    impl Client {
+        /// Makes a client of one that is attached, whose calls have no deadline.
+        pub fn new(attached: ::bertha_managed::application::Client<Service>) -> Self {
+            Self { attached, within: None }
+        }
+
+        /// Sets the time within which the response to each call has to come.
+        pub fn deadline(self, within: ::core::time::Duration) -> Self {
+            Self { within: Some(within), ..self }
+        }
+
+        /// Returns the heap in which requests are made.
+        pub fn heap(&self) -> &::bertha_managed::heap::Heap {
+            self.attached.heap()
+        }
+
+        /// The method `Super.option`.
+        ///
+        /// # Errors
+        /// A failure, which tells if the call may have run.
+        pub async fn option(
+            &self,
+            request: super::Option_,
+        ) -> Result<::bertha_managed::application::Lent<super::Heap>, ::bertha_managed::Failure> {
+            self.attached.call::<Option_>(request, self.within).await
+        }
+
+        /// The method `Super.self`.
+        ///
+        /// # Errors
+        /// A failure, which tells if the call may have run.
+        pub async fn self_(
+            &self,
+            request: super::Option_,
+        ) -> Result<::bertha_managed::application::Lent<super::Option_>, ::bertha_managed::Failure> {
+            self.attached.call::<Self_>(request, self.within).await
+        }
+    }
+
+    /// The work of a server of the service. A call whose deadline passes is dropped.
+    pub trait Handler: Send + Sync + 'static {
+        /// The method `Super.option`.
+        fn option(
+            &self,
+            request: ::bertha_managed::application::Lent<super::Option_>,
+            heap: &::bertha_managed::heap::Heap,
+        ) -> impl Future<Output = Result<super::Heap, ::bertha_managed::Failure>> + Send;
+
+        /// The method `Super.self`.
+        fn self_(
+            &self,
+            request: ::bertha_managed::application::Lent<super::Option_>,
+            heap: &::bertha_managed::heap::Heap,
+        ) -> impl Future<Output = Result<super::Option_, ::bertha_managed::Failure>> + Send;
+    }
+
+    /// A server of the service, by a handler.
+    #[derive(Debug)]
+    pub struct Server<H>(pub H);
+
+    impl<H: Handler> ::bertha_managed::application::Handle<Service> for Server<H> {
+        async fn handle(&self, mut call: ::bertha_managed::application::Incoming<Service>) {
+            match call.method() {
+                <Option_ as ::bertha_managed::Method>::NUMBER => {
+                    if let Some(request) = call.request::<Option_>() {
+                        let outcome = self.0.option(request, call.heap()).await;
+                        call.finish::<Option_>(outcome).await;
+                    }
+                }
+                <Self_ as ::bertha_managed::Method>::NUMBER => {
+                    if let Some(request) = call.request::<Self_>() {
+                        let outcome = self.0.self_(request, call.heap()).await;
+                        call.finish::<Self_>(outcome).await;
+                    }
+                }
+                // The daemon passes no other methods on.
+                _ => {}
+            }
+        }
+    }
 }

@@ -965,6 +965,94 @@ pub mod hotels {
         const NAME: &'static str = "Book";
         const NUMBER: u32 = 0;
     }
+
+    /// A client of the service. Any number of tasks call at once.
+    #[derive(Debug)]
+    pub struct Client {
+        attached: ::bertha_managed::application::Client<Service>,
+        within: Option<::core::time::Duration>,
+    }
+
+    impl Client {
+        /// Makes a client of one that is attached, whose calls have no deadline.
+        pub fn new(attached: ::bertha_managed::application::Client<Service>) -> Self {
+            Self { attached, within: None }
+        }
+
+        /// Sets the time within which the response to each call has to come.
+        pub fn deadline(self, within: ::core::time::Duration) -> Self {
+            Self { within: Some(within), ..self }
+        }
+
+        /// Returns the heap in which requests are made.
+        pub fn heap(&self) -> &::bertha_managed::heap::Heap {
+            self.attached.heap()
+        }
+
+        /// Returns the hotels near a place.
+        ///
+        /// # Errors
+        /// A failure, which tells if the call may have run.
+        pub async fn nearby(
+            &self,
+            request: super::NearbyRequest,
+        ) -> Result<::bertha_managed::application::Lent<super::NearbyResponse>, ::bertha_managed::Failure> {
+            self.attached.call::<Nearby>(request, self.within).await
+        }
+
+        /// The method `hotel.Hotels.Book`.
+        ///
+        /// # Errors
+        /// A failure, which tells if the call may have run.
+        pub async fn book(
+            &self,
+            request: super::Booking,
+        ) -> Result<::bertha_managed::application::Lent<super::Booking>, ::bertha_managed::Failure> {
+            self.attached.call::<Book>(request, self.within).await
+        }
+    }
+
+    /// The work of a server of the service. A call whose deadline passes is dropped.
+    pub trait Handler: Send + Sync + 'static {
+        /// Returns the hotels near a place.
+        fn nearby(
+            &self,
+            request: ::bertha_managed::application::Lent<super::NearbyRequest>,
+            heap: &::bertha_managed::heap::Heap,
+        ) -> impl Future<Output = Result<super::NearbyResponse, ::bertha_managed::Failure>> + Send;
+
+        /// The method `hotel.Hotels.Book`.
+        fn book(
+            &self,
+            request: ::bertha_managed::application::Lent<super::Booking>,
+            heap: &::bertha_managed::heap::Heap,
+        ) -> impl Future<Output = Result<super::Booking, ::bertha_managed::Failure>> + Send;
+    }
+
+    /// A server of the service, by a handler.
+    #[derive(Debug)]
+    pub struct Server<H>(pub H);
+
+    impl<H: Handler> ::bertha_managed::application::Handle<Service> for Server<H> {
+        async fn handle(&self, mut call: ::bertha_managed::application::Incoming<Service>) {
+            match call.method() {
+                <Nearby as ::bertha_managed::Method>::NUMBER => {
+                    if let Some(request) = call.request::<Nearby>() {
+                        let outcome = self.0.nearby(request, call.heap()).await;
+                        call.finish::<Nearby>(outcome).await;
+                    }
+                }
+                <Book as ::bertha_managed::Method>::NUMBER => {
+                    if let Some(request) = call.request::<Book>() {
+                        let outcome = self.0.book(request, call.heap()).await;
+                        call.finish::<Book>(outcome).await;
+                    }
+                }
+                // The daemon passes no other methods on.
+                _ => {}
+            }
+        }
+    }
 }
 
 /// The service `hotel.Health`.
@@ -1000,5 +1088,69 @@ pub mod health {
 
         const NAME: &'static str = "Check";
         const NUMBER: u32 = 0;
+    }
+
+    /// A client of the service. Any number of tasks call at once.
+    #[derive(Debug)]
+    pub struct Client {
+        attached: ::bertha_managed::application::Client<Service>,
+        within: Option<::core::time::Duration>,
+    }
+
+    impl Client {
+        /// Makes a client of one that is attached, whose calls have no deadline.
+        pub fn new(attached: ::bertha_managed::application::Client<Service>) -> Self {
+            Self { attached, within: None }
+        }
+
+        /// Sets the time within which the response to each call has to come.
+        pub fn deadline(self, within: ::core::time::Duration) -> Self {
+            Self { within: Some(within), ..self }
+        }
+
+        /// Returns the heap in which requests are made.
+        pub fn heap(&self) -> &::bertha_managed::heap::Heap {
+            self.attached.heap()
+        }
+
+        /// The method `hotel.Health.Check`.
+        ///
+        /// # Errors
+        /// A failure, which tells if the call may have run.
+        pub async fn check(
+            &self,
+            request: super::Empty,
+        ) -> Result<::bertha_managed::application::Lent<super::Empty>, ::bertha_managed::Failure> {
+            self.attached.call::<Check>(request, self.within).await
+        }
+    }
+
+    /// The work of a server of the service. A call whose deadline passes is dropped.
+    pub trait Handler: Send + Sync + 'static {
+        /// The method `hotel.Health.Check`.
+        fn check(
+            &self,
+            request: ::bertha_managed::application::Lent<super::Empty>,
+            heap: &::bertha_managed::heap::Heap,
+        ) -> impl Future<Output = Result<super::Empty, ::bertha_managed::Failure>> + Send;
+    }
+
+    /// A server of the service, by a handler.
+    #[derive(Debug)]
+    pub struct Server<H>(pub H);
+
+    impl<H: Handler> ::bertha_managed::application::Handle<Service> for Server<H> {
+        async fn handle(&self, mut call: ::bertha_managed::application::Incoming<Service>) {
+            match call.method() {
+                <Check as ::bertha_managed::Method>::NUMBER => {
+                    if let Some(request) = call.request::<Check>() {
+                        let outcome = self.0.check(request, call.heap()).await;
+                        call.finish::<Check>(outcome).await;
+                    }
+                }
+                // The daemon passes no other methods on.
+                _ => {}
+            }
+        }
     }
 }

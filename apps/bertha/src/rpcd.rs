@@ -1,0 +1,117 @@
+//! `bertha rpcd`: orders to the daemon of typed calls.
+
+use crate::output;
+use bertha::{Addr, Error};
+use bertha_managed::Order;
+use bertha_program::Termination;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// Changes the policies on calls that `bertha-rpcd` passes on, while calls flow. The user has to be that of the daemon, or root.
+#[derive(Debug, Args)]
+pub(crate) struct Rpcd {
+    /// The socket at which applications attach to the daemon.
+    #[arg(long, value_name = "FILE", default_value = "/run/bertha/rpcd.sock")]
+    socket: PathBuf,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Lists services, with their servers, the number of their callers, and their engines.
+    List,
+    /// Lets the calls of a service pass another engine, behind the others.
+    Add {
+        /// The service.
+        service: String,
+        /// The kind of the engine: acl, null, quota or rate-limit.
+        #[arg(value_name = "NAME")]
+        kind: String,
+        /// The settings of the engine, as in per-second=100.
+        #[arg(value_name = "NAME=VALUE")]
+        settings: Vec<String>,
+        /// The name of the engine, which is its kind by default.
+        #[arg(long = "as", value_name = "NAME")]
+        name: Option<String>,
+    },
+    /// Changes settings of an engine. Those that are not named stay.
+    Configure {
+        /// The service.
+        service: String,
+        /// The name of the engine.
+        name: String,
+        /// The settings that change.
+        #[arg(value_name = "NAME=VALUE", required = true)]
+        settings: Vec<String>,
+    },
+    /// Removes an engine. The calls that it held go on before later ones.
+    Remove {
+        /// The service.
+        service: String,
+        /// The name of the engine.
+        name: String,
+    },
+    /// Leads the calls of a service to the daemon of another machine, unless an application of this machine serves it.
+    Route {
+        /// The service.
+        service: String,
+        /// The address of the daemon. Without one, calls go nowhere.
+        #[arg(value_name = "ADDRESS")]
+        to: Option<Addr>,
+    },
+}
+
+impl Rpcd {
+    pub(crate) async fn execute(self, termination: &Termination) -> Result<(), Error> {
+        termination.work(self.run()).await
+    }
+
+    async fn run(self) -> Result<(), Error> {
+        let order = self.command.order();
+        let answer = order.give(&self.socket).await?;
+        match order {
+            Order::List => table(&answer),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Command {
+    fn order(self) -> Order {
+        match self {
+            Self::List => Order::List,
+            Self::Add { service, kind, settings, name } => {
+                let name = name.unwrap_or_else(|| kind.clone());
+                Order::Add { service, name, kind, settings: settings.join(" ") }
+            }
+            Self::Configure { service, name, settings } => {
+                Order::Configure { service, name, settings: settings.join(" ") }
+            }
+            Self::Remove { service, name } => Order::Remove { service, name },
+            Self::Route { service, to } => {
+                Order::Route { service, to: to.map_or_else(String::new, |to| to.to_string()) }
+            }
+        }
+    }
+}
+
+/// Prints the daemon's lines with columns of equal widths.
+fn table(lines: &str) -> Result<(), Error> {
+    let rows: Vec<Vec<&str>> = ["service\tserver\tcallers\tengines"]
+        .into_iter()
+        .chain(lines.lines())
+        .map(|line| line.split('\t').collect())
+        .collect();
+    let width =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<_> = (0..3).map(|column| width(column).unwrap_or(0)).collect();
+    for row in &rows {
+        let cells = row.iter().enumerate().map(|(place, cell)| match widths.get(place) {
+            Some(width) => format!("{cell:width$}  "),
+            None => (*cell).to_owned(),
+        });
+        output::line(cells.collect::<String>().trim_end())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! The message of a request or response, behind its length.
+
+use super::status::{Code, Status};
+use bytes::{BufMut, Bytes, BytesMut};
+
+/// Number of bytes in front of a message: one tells of compression, and four are the length.
+const PREFIX: usize = 5;
+
+/// Returns the body with one message.
+pub(super) fn body(encoded: &[u8]) -> Bytes {
+    let mut body = BytesMut::with_capacity(PREFIX + encoded.len());
+    body.put_u8(0);
+    // Messages are limited to 4 MiB.
+    body.put_u32(encoded.len() as u32);
+    body.put_slice(encoded);
+    body.freeze()
+}
+
+/// Returns the message of a body that is whole.
+///
+/// # Errors
+/// Fails for a body with no message or several, and for one that is compressed.
+pub(super) fn message(body: &[u8]) -> Result<&[u8], Status> {
+    let malformed = |what: &str| Status::new(Code::Internal, what);
+    let (prefix, message) =
+        body.split_first_chunk::<PREFIX>().ok_or_else(|| malformed("the body has no message"))?;
+    let [compression, length @ ..] = *prefix;
+    if compression != 0 {
+        return Err(Status::new(Code::Unimplemented, "messages are not compressed here"));
+    }
+    match message.len().cmp(&(u32::from_be_bytes(length) as usize)) {
+        std::cmp::Ordering::Equal => Ok(message),
+        std::cmp::Ordering::Less => Err(malformed("the body ends in its message")),
+        std::cmp::Ordering::Greater => Err(malformed("the body has more than one message")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_has_one_whole_message() {
+        for length in [0, 1, 300] {
+            let encoded = vec![7; length];
+            assert_eq!(message(&body(&encoded)).unwrap(), encoded);
+        }
+        let code = |body: &[u8]| message(body).unwrap_err().code;
+        for wrong in [&[][..], &[0, 0, 0, 0], &[0, 0, 0, 0, 1], &[0, 0, 0, 0, 0, 9], &[0, 255, 255, 255, 255, 1]] {
+            assert_eq!(code(wrong), Code::Internal, "{wrong:?}");
+        }
+        assert_eq!(code(&[1, 0, 0, 0, 0]), Code::Unimplemented);
+    }
+}

@@ -1,0 +1,34 @@
+//! Messages of protobuf, and the frames that parties have.
+
+use super::status::{Code, Status};
+use super::message;
+use bertha_core::Buf;
+use bertha_managed::Descriptor;
+use bertha_schemas::{Encoded, Fault, Limits, MessageId, Plan, PrivateMemory, Room};
+use bytes::Bytes;
+
+/// Decodes the message of a body. Returns the frame, which has room for a descriptor in front, and the address of the message in it.
+pub(super) fn frame(plan: &Plan, kind: MessageId, body: &[u8]) -> Result<(Buf, u64), Status> {
+    let limits = Limits::default();
+    let mut frame = PrivateMemory::of(limits.memory);
+    frame.reserve(Descriptor::SIZE).map_err(|full| faulty(&full.into()))?;
+    let at = plan.decode(kind, message::message(body)?, &mut frame, limits).map_err(|fault| faulty(&fault))?;
+    let frame = Buf::from_owner(frame).map_err(|_| Status::new(Code::ResourceExhausted, "the message is too large"))?;
+    Ok((frame, at))
+}
+
+/// Encodes the message of a frame as a body.
+pub(super) fn body(plan: &Plan, kind: MessageId, frame: &PrivateMemory, at: u64) -> Result<Bytes, Status> {
+    let mut encoded = Encoded::new();
+    plan.encode(kind, frame, at, Limits::default(), &mut encoded).map_err(|fault| faulty(&fault))?;
+    Ok(message::body(encoded.as_bytes()))
+}
+
+#[cold]
+fn faulty(fault: &Fault) -> Status {
+    let code = match fault {
+        Fault::NoRoom | Fault::Large(_) | Fault::Long(_) => Code::ResourceExhausted,
+        _ => Code::InvalidArgument,
+    };
+    Status::new(code, &fault.to_string())
+}

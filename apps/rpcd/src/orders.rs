@@ -1,0 +1,85 @@
+//! The socket at which operators give orders.
+
+use crate::change::Change;
+use crate::daemon::Operator;
+use bertha_core::{Addr, Error, ErrorKind};
+use bertha_datapath_shm::Users;
+use bertha_managed::engines::built_in;
+use bertha_managed::{EngineKind, Order};
+use bertha_runtime::tokio::Credentials;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+/// Time for an order and its answer.
+const WITHIN: Duration = Duration::from_secs(5);
+
+/// Reads an order, and answers it.
+pub(crate) async fn serve(socket: UnixStream, operator: &Operator) {
+    match timeout(WITHIN, answer(socket, operator)).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::info!(%error, "an operator is not served"),
+        Err(_) => tracing::info!("an operator said nothing"),
+    }
+}
+
+/// Returns the kind of engine of a name.
+///
+/// # Errors
+/// Fails with the names of those that are built in.
+pub fn kind_of(name: &str) -> Result<Arc<dyn EngineKind>, Error> {
+    let found = built_in().into_iter().find(|kind| kind.name() == name);
+    found.ok_or_else(|| {
+        let names: Vec<_> = built_in().iter().map(|kind| kind.name().to_owned()).collect();
+        let what = format!("there is no engine {name}; those that are built in are {}", names.join(", "));
+        Error::new(ErrorKind::Invalid, what)
+    })
+}
+
+async fn answer(mut socket: UnixStream, operator: &Operator) -> Result<(), Error> {
+    let peer = Credentials::of_peer(&socket)?;
+    let result = if Users::Same.contain(peer.user) {
+        let mut line = String::new();
+        BufReader::new((&mut socket).take(Order::LONGEST as u64)).read_line(&mut line).await?;
+        match line.strip_suffix('\n') {
+            Some(line) => obey(line, operator),
+            None => Err(wrong("an order is a line of at most 64 KiB, with an end")),
+        }
+    } else {
+        Err(Error::new(ErrorKind::Refused, format!("user {} is no operator of this daemon", peer.user)))
+    };
+    let text = match result {
+        Ok(text) => format!("done\n{text}"),
+        Err(error) => format!("refused\n{error}\n"),
+    };
+    socket.write_all(text.as_bytes()).await?;
+    socket.shutdown().await?;
+    Ok(())
+}
+
+fn obey(line: &str, operator: &Operator) -> Result<String, Error> {
+    let (service, change) = match Order::read(line).map_err(wrong)? {
+        Order::List => return Ok(operator.list()),
+        Order::Route { service, to } => {
+            let to = (!to.is_empty()).then(|| to.parse::<Addr>()).transpose()?;
+            operator.lead(&service, to);
+            return Ok(String::new());
+        }
+        Order::Add { service, name, kind, settings } => {
+            (service, Change::Add { name, kind: kind_of(&kind)?, settings: settings.parse().map_err(wrong)? })
+        }
+        Order::Configure { service, name, settings } => {
+            (service, Change::Configure { name, settings: settings.parse().map_err(wrong)? })
+        }
+        Order::Remove { service, name } => (service, Change::Remove { name }),
+    };
+    operator.change(&service, &change).map_err(wrong)?;
+    tracing::info!(service, ?change, "an operator changed engines");
+    Ok(String::new())
+}
+
+fn wrong(reason: impl ToString) -> Error {
+    Error::new(ErrorKind::Invalid, reason.to_string())
+}

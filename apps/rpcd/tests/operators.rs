@@ -1,0 +1,117 @@
+//! Orders of operators to a daemon that runs.
+#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+mod hotel;
+
+use bertha_chunnels::rpc::FailureKind;
+use bertha_core::ErrorKind;
+use bertha_managed::Order;
+use hotel::{Empty, Ping, Reserve, Running, request, serve};
+use std::path::Path;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+
+const SOON: Duration = Duration::from_secs(20);
+
+fn add(name: &str, kind: &str, settings: &str) -> Order {
+    let [service, name, kind, settings] = ["hotel", name, kind, settings].map(Into::into);
+    Order::Add { service, name, kind, settings }
+}
+
+/// Returns the answer to bytes that are no order.
+async fn answer(path: &Path, bytes: &[u8]) -> String {
+    let mut socket = UnixStream::connect(Order::socket(path)).await.unwrap();
+    // The daemon may have answered before it has read all.
+    let _written = socket.write_all(bytes).await;
+    let mut answer = String::new();
+    let _end = socket.read_to_string(&mut answer).await;
+    answer
+}
+
+#[tokio::test]
+async fn orders_change_the_calls_of_clients_that_are_there() {
+    let daemon = Running::start();
+    let _serving = serve(daemon.server().await);
+    let client = daemon.client().await;
+    let reserve = async |customer: &str| {
+        let asked = request(client.heap(), customer, 1, &[]);
+        client.call::<Reserve>(asked, Some(SOON)).await.err().map(|failure| failure.kind())
+    };
+    add("list", "acl", "field=customer deny=eve").give(&daemon.path).await.unwrap();
+    assert_eq!((reserve("eve").await, reserve("ada").await), (Some(FailureKind::Denied), None));
+    let (service, name) = (|| "hotel".to_owned(), || "list".to_owned());
+    let configure = Order::Configure { service: service(), name: name(), settings: "deny=ada".into() };
+    configure.give(&daemon.path).await.unwrap();
+    assert_eq!((reserve("eve").await, reserve("ada").await), (None, Some(FailureKind::Denied)));
+    let listed = Order::List.give(&daemon.path).await.unwrap();
+    assert_eq!(listed, "hotel\ttest\t1\tlist (acl deny=ada field=customer)\n");
+    Order::Remove { service: service(), name: name() }.give(&daemon.path).await.unwrap();
+    assert_eq!(reserve("ada").await, None);
+}
+
+#[tokio::test]
+async fn what_cannot_be_done_is_told_and_changes_nothing() {
+    let daemon = Running::start();
+    let _client = daemon.client().await;
+    let refusal = async |order: Order| {
+        let error = order.give(&daemon.path).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        error.to_string()
+    };
+    assert!(refusal(add("a", "alc", "")).await.contains("no engine alc; those that are built in are acl"));
+    assert!(refusal(add("a", "acl", "field=guest deny=x")).await.contains("guest"));
+    assert!(refusal(add("a", "rate-limit", "per-second")).await.contains("per-second=10"));
+    let missing = Order::Remove { service: "hotel".into(), name: "b".into() };
+    assert!(refusal(missing).await.contains("no engine b"));
+    let nowhere = Order::Route { service: "hotel".into(), to: "there".into() };
+    assert!(refusal(nowhere).await.contains("neither IP:PORT"));
+    assert_eq!(Order::List.give(&daemon.path).await.unwrap(), "hotel\tnone\t1\t\n");
+}
+
+#[tokio::test]
+async fn what_is_no_order_is_refused_and_silence_ends() {
+    let daemon = Running::start();
+    for wrong in [&b"\n"[..], b"list", b"lst\n", b"list\tx\n", &[0xff, b'\n'], &[b'x'; 100_000]] {
+        let answer = answer(&daemon.path, wrong).await;
+        assert!(!answer.starts_with("done"), "{answer}");
+    }
+    let silent = silent_operators(&daemon.path, 16).await;
+    // Operators that say nothing make others wait for five seconds at most.
+    assert_eq!(Order::List.give(&daemon.path).await.unwrap(), "");
+    drop(silent);
+}
+
+async fn silent_operators(path: &Path, count: usize) -> Vec<UnixStream> {
+    let mut sockets = Vec::new();
+    for _ in 0..count {
+        sockets.push(UnixStream::connect(Order::socket(path)).await.unwrap());
+    }
+    sockets
+}
+
+#[tokio::test]
+async fn calls_go_where_an_operator_leads_them() {
+    let [near, far] = Running::pair(None);
+    let _serving = serve(far.server().await);
+    let client = near.client().await;
+    let ping = async || client.call::<Ping>(Empty {}, Some(SOON)).await.err().map(|failure| failure.kind());
+    let lead = async |to: String| {
+        Order::Route { service: "hotel".into(), to }.give(&near.path).await.unwrap();
+    };
+    assert_eq!(ping().await, None);
+    lead(String::new()).await;
+    assert_eq!(ping().await, Some(FailureKind::Unavailable));
+    lead(far.peer_addr.as_ref().unwrap().to_string()).await;
+    assert_eq!(ping().await, None);
+    let _here = serve(near.server().await);
+    assert_eq!(Order::List.give(&near.path).await.unwrap(), "hotel\ttest\t1\t\n");
+    assert_eq!(ping().await, None);
+}
+
+#[tokio::test]
+async fn a_daemon_that_is_not_there_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = Order::List.give(&folder.path().join("rpcd")).await.unwrap_err();
+    assert!(error.to_string().contains("rpcd.operators"), "{error}");
+}

@@ -1,0 +1,214 @@
+//! The orders of operators to a running daemon.
+
+use crate::attach::Malformed;
+use bertha_core::{Error, ErrorKind};
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+/// An order of an operator.
+///
+/// It is a line of text with tabs between its parts, of which the first names the order. The daemon answers with a line, `done` or
+/// `refused`, and a text behind it, and closes the connection.
+///
+/// # Example
+/// ```
+/// use bertha_managed::Order;
+///
+/// let order = Order::Remove { service: "hotel".into(), name: "acl".into() };
+/// assert_eq!(order.to_line()?, "remove\thotel\tacl\n");
+/// assert_eq!(Order::read("remove\thotel\tacl")?, order);
+/// # Ok::<(), bertha_managed::attach::Malformed>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Order {
+    /// The daemon lists services, with their servers, callers and engines.
+    List,
+    /// Calls of a service pass another engine, behind the others.
+    Add {
+        /// The name of the service.
+        service: String,
+        /// The name of the engine.
+        name: String,
+        /// The kind of the engine.
+        kind: String,
+        /// The settings of the engine, as [`Settings`](crate::Settings) are written.
+        settings: String,
+    },
+    /// Settings of an engine change.
+    Configure {
+        /// The name of the service.
+        service: String,
+        /// The name of the engine.
+        name: String,
+        /// The settings that change.
+        settings: String,
+    },
+    /// Calls of a service pass an engine no more.
+    Remove {
+        /// The name of the service.
+        service: String,
+        /// The name of the engine.
+        name: String,
+    },
+    /// Calls of a service go to the daemon at an address, or nowhere if the address is empty.
+    Route {
+        /// The name of the service.
+        service: String,
+        /// The address.
+        to: String,
+    },
+}
+
+/// Time in which the daemon has to answer.
+const ANSWERED: Duration = Duration::from_secs(10);
+
+/// Number of bytes of the longest answer.
+const LONGEST_ANSWER: u64 = 4 << 20;
+
+impl Order {
+    /// Number of bytes of the longest line.
+    pub const LONGEST: usize = 64 << 10;
+
+    /// Returns the line.
+    ///
+    /// # Errors
+    /// Fails if a part has a control character, or if the line is too long.
+    pub fn to_line(&self) -> Result<String, Malformed> {
+        let parts: &[&str] = match self {
+            Self::List => &["list"],
+            Self::Add { service, name, kind, settings } => &["add", service, name, kind, settings],
+            Self::Configure { service, name, settings } => &["configure", service, name, settings],
+            Self::Remove { service, name } => &["remove", service, name],
+            Self::Route { service, to } => &["route", service, to],
+        };
+        if parts.iter().any(|part| part.contains(char::is_control)) {
+            return Err(Malformed { what: "a name or a setting of an order has a control character" });
+        }
+        let line = parts.join("\t") + "\n";
+        if line.len() <= Self::LONGEST {
+            Ok(line)
+        } else {
+            Err(Malformed { what: "an order is longer than 64 KiB" })
+        }
+    }
+
+    /// Reads a line, without its end.
+    ///
+    /// # Errors
+    /// Fails for a line that is no order.
+    pub fn read(line: &str) -> Result<Self, Malformed> {
+        let parts: Vec<String> = line.split('\t').map(Into::into).collect();
+        let (order, parts) = parts.split_first().ok_or(UNKNOWN)?;
+        match (order.as_str(), parts) {
+            ("list", []) => Ok(Self::List),
+            ("add", [service, name, kind, settings]) => {
+                let [service, name, kind, settings] = [service, name, kind, settings].map(Clone::clone);
+                Ok(Self::Add { service, name, kind, settings })
+            }
+            ("configure", [service, name, settings]) => {
+                let [service, name, settings] = [service, name, settings].map(Clone::clone);
+                Ok(Self::Configure { service, name, settings })
+            }
+            ("remove", [service, name]) => Ok(Self::Remove { service: service.clone(), name: name.clone() }),
+            ("route", [service, to]) => Ok(Self::Route { service: service.clone(), to: to.clone() }),
+            _ => Err(UNKNOWN),
+        }
+    }
+
+    /// Returns the path of the socket for orders to the daemon whose applications attach at a path.
+    pub fn socket(attach: &Path) -> PathBuf {
+        let mut path = OsString::from(attach);
+        path.push(".operators");
+        path.into()
+    }
+
+    /// Gives the order to the daemon whose applications attach at a path, and returns its answer. A future that is dropped may have given
+    /// the order.
+    ///
+    /// # Errors
+    /// [`Refused`](ErrorKind::Refused) with the reason of the daemon. [`TimedOut`](ErrorKind::TimedOut) if it does not answer within ten
+    /// seconds. The errors of the system, with the path.
+    pub async fn give(&self, attach: &Path) -> Result<String, Error> {
+        let line =
+            self.to_line().map_err(|malformed| Error::new(ErrorKind::Invalid, malformed.to_string()))?;
+        let path = Self::socket(attach);
+        let asking = async {
+            let mut socket = UnixStream::connect(&path).await?;
+            socket.write_all(line.as_bytes()).await?;
+            let mut answer = String::new();
+            socket.take(LONGEST_ANSWER).read_to_string(&mut answer).await?;
+            Ok::<_, io::Error>(answer)
+        };
+        let late =
+            || Error::new(ErrorKind::TimedOut, format!("the daemon at {} does not answer", path.display()));
+        let answer = timeout(ANSWERED, asking).await.map_err(|_| late())?;
+        let answer = answer.map_err(|error| {
+            let what = format!("no daemon takes orders at {}: {error}", path.display());
+            Error::new(Error::from(error).kind(), what)
+        })?;
+        match answer.split_once('\n') {
+            Some(("done", text)) => Ok(text.to_owned()),
+            Some(("refused", reason)) => Err(Error::new(ErrorKind::Refused, reason.trim_end().to_owned())),
+            _ => Err(Error::new(ErrorKind::Malformed, "the daemon speaks another protocol")),
+        }
+    }
+}
+
+const UNKNOWN: Malformed =
+    Malformed { what: "an order is list, add, configure, remove or route, with its parts" };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn orders_are_read_as_they_were_written() {
+        let text = |text: &str| text.to_owned();
+        let orders = [
+            Order::List,
+            Order::Add {
+                service: text("a b"),
+                name: text("n"),
+                kind: text("acl"),
+                settings: text("x=1 y=2"),
+            },
+            Order::Configure { service: text("a"), name: text("n"), settings: text("") },
+            Order::Remove { service: text("a"), name: text("n") },
+            Order::Route { service: text("a"), to: text("10.0.0.1:7000") },
+        ];
+        for order in orders {
+            let line = order.to_line().unwrap();
+            assert_eq!(Order::read(line.strip_suffix('\n').unwrap()), Ok(order));
+        }
+    }
+
+    #[test]
+    fn what_would_be_another_order_is_refused() {
+        for wrong in ["a\nlist", "a\tb", "\0"] {
+            assert!(
+                Order::Remove { service: wrong.into(), name: "n".into() }.to_line().is_err(),
+                "{wrong:?}"
+            );
+        }
+        let long = Order::Route { service: "x".repeat(Order::LONGEST), to: String::new() };
+        assert!(long.to_line().is_err());
+        for wrong in ["", "lis", "list\t", "add\ta\tb\tc", "remove\ta", "route\ta\tb\tc"] {
+            assert_eq!(Order::read(wrong), Err(UNKNOWN), "{wrong:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_is_an_order_or_none(line in "(list|add|remove|route|configure)?[a\t =]{0,12}") {
+            if let Ok(order) = Order::read(&line) {
+                prop_assert_eq!(order.to_line().unwrap(), line + "\n");
+            }
+        }
+    }
+}
