@@ -63,6 +63,12 @@ impl PrivateMemory {
     }
 }
 
+impl AsMut<[u8]> for PrivateMemory {
+    fn as_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+}
+
 impl Memory for PrivateMemory {
     #[inline]
     fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Outside> {

@@ -1,7 +1,7 @@
 //! `bertha rpcd`: orders to the daemon of typed calls.
 
 use crate::output;
-use bertha::{Addr, Error};
+use bertha::Error;
 use bertha_managed::Order;
 use bertha_program::Termination;
 use clap::{Args, Subcommand};
@@ -52,13 +52,13 @@ enum Command {
         /// The name of the engine.
         name: String,
     },
-    /// Leads the calls of a service to the daemon of another machine, unless an application of this machine serves it.
+    /// Leads the calls of a service to a server of another machine, unless an application of this machine serves it.
     Route {
         /// The service.
         service: String,
-        /// The address of the daemon. Without one, calls go nowhere.
+        /// The address of the daemon, or grpc:ADDRESS for a server of gRPC. Without one, calls go nowhere.
         #[arg(value_name = "ADDRESS")]
-        to: Option<Addr>,
+        to: Option<String>,
     },
 }
 
@@ -89,9 +89,7 @@ impl Command {
                 Order::Configure { service, name, settings: settings.join(" ") }
             }
             Self::Remove { service, name } => Order::Remove { service, name },
-            Self::Route { service, to } => {
-                Order::Route { service, to: to.map_or_else(String::new, |to| to.to_string()) }
-            }
+            Self::Route { service, to } => Order::Route { service, to: to.unwrap_or_default() },
         }
     }
 }

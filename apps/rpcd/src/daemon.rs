@@ -2,8 +2,10 @@
 
 use crate::attach::attach;
 use crate::change::Change;
+use crate::grpc;
 use crate::orders;
 use crate::peer::{self, Listening, Peers};
+use crate::route::Route;
 use crate::run::run;
 use crate::services::{Dial, Services};
 use crate::state::State;
@@ -46,6 +48,8 @@ pub struct Daemon {
     peers: Peers,
     /// The daemons of other machines that call.
     listening: Option<Listening>,
+    /// The callers of gRPC.
+    grpc: Option<Listening>,
     /// The daemons of other machines that have to be connected.
     dials: UnboundedReceiver<Dial>,
 }
@@ -100,7 +104,11 @@ impl Daemon {
             Some(on) => Some(peer::listen(on.clone(), peers.tls.clone(), Arc::clone(&state)).await?),
             None => None,
         };
-        Ok(Self { applications, operators, state, peers, listening, dials })
+        let grpc = match peers.grpc {
+            Some(on) => Some(grpc::listen(on, Arc::clone(&state)).await?),
+            None => None,
+        };
+        Ok(Self { applications, operators, state, peers, listening, grpc, dials })
     }
 
     /// Returns the address at which other daemons connect.
@@ -113,16 +121,15 @@ impl Daemon {
         Operator { state: Arc::clone(&self.state) }
     }
 
+    /// Returns the address at which callers of gRPC connect.
+    pub fn grpc_addr(&self) -> Option<&Addr> {
+        self.grpc.as_ref().map(|(addr, _)| addr)
+    }
+
     /// Takes applications and serves them. The future runs until it is dropped, which detaches all.
     pub async fn run(self) -> Result<(), Error> {
         let operator = self.operator();
-        let Self { applications, operators, state, peers, listening, dials } = self;
-        let daemons = async {
-            match listening {
-                Some((_, taking)) => taking.await,
-                None => pending().await,
-            }
-        };
+        let Self { applications, operators, state, peers, listening, grpc, dials } = self;
         tokio::select! {
             never = take(&applications.socket, APPLICATIONS, |socket| {
                 let state = Arc::clone(&state);
@@ -132,7 +139,8 @@ impl Daemon {
                 let operator = operator.clone();
                 async move { orders::serve(socket, &operator).await }
             }) => match never {},
-            () = daemons => Err(Error::new(ErrorKind::Closed, "the daemon hears no other daemons any more")),
+            () = taking(listening) => Err(Error::new(ErrorKind::Closed, "the daemon hears no other daemons any more")),
+            () = taking(grpc) => Err(Error::new(ErrorKind::Closed, "the daemon hears no callers of gRPC any more")),
             () = connect(dials, &peers, &state) => {
                 Err(Error::new(ErrorKind::Closed, "the daemon connects to no other daemons any more"))
             }
@@ -177,13 +185,26 @@ where
     }
 }
 
-/// Connects to daemons that are needed.
+/// Takes the parties of another machine, if any may come.
+async fn taking(listening: Option<Listening>) {
+    match listening {
+        Some((_, taking)) => taking.await,
+        None => pending().await,
+    }
+}
+
+/// Connects to parties that are needed.
 async fn connect(mut dials: UnboundedReceiver<Dial>, peers: &Peers, state: &Arc<State>) {
     let mut tasks = JoinSet::new();
     while let Some(dial) = dials.recv().await {
         while tasks.try_join_next().is_some() {}
         let (tls, state) = (peers.tls.clone(), Arc::clone(state));
-        tasks.spawn(async move { peer::dial(dial, tls, &state).await });
+        tasks.spawn(async move {
+            match dial.to {
+                Route::Daemon(to) => peer::dial(dial.link, to, tls, &state).await,
+                Route::Grpc(to) => grpc::call(dial.link, to, &state).await,
+            }
+        });
     }
 }
 
@@ -214,9 +235,9 @@ impl Operator {
         self.state.services.list()
     }
 
-    /// Leads the calls of a service to the daemon at an address, unless an application of this machine serves it; or nowhere. Calls under
-    /// way stay where they are.
-    pub fn lead(&self, service: &str, to: Option<Addr>) {
+    /// Leads the calls of a service along a route, unless an application of this machine serves it; or nowhere. Calls under way stay where
+    /// they are.
+    pub fn lead(&self, service: &str, to: Option<Route>) {
         self.state.services.lead(service, to);
     }
 

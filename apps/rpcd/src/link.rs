@@ -6,22 +6,20 @@ use crate::memory::Lending;
 use crate::numbered::Numbered;
 use crate::outbox::{News, Outbox};
 use crate::sends::Sends;
+use crate::text::{text_in, text_of};
 use crate::typed::Typed;
 use bertha_chunnels::rpc::FailureKind;
 use bertha_core::{Base, Buf, Error};
 use bertha_managed::attach::{Hello, Role};
 use bertha_managed::heap::{Foreign, Lent};
 use bertha_managed::{Burst, Chain, Descriptor, InHeap, Refusal};
-use bertha_schemas::{Fault, Memory, Room};
+use bertha_schemas::{Fault, PrivateMemory};
 use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
 use tokio::sync::Notify;
 
 /// Number of descriptors that wait to be heard, above which nothing more is taken of an application.
 const UNHEARD: usize = 1024;
-
-/// Number of bytes of the longest reason of a failure.
-const REASON: usize = 1024;
 
 /// A party with one service, which it calls or serves.
 #[derive(Debug)]
@@ -108,14 +106,11 @@ impl Link {
     pub(crate) fn read(&self, bytes: Buf) -> Option<Descriptor> {
         let (head, rest) = bytes.split_first_chunk()?;
         let descriptor = Descriptor::read(head).ok()?;
-        let Sends::Frames(frames) = &self.sends else { return rest.is_empty().then_some(descriptor) };
+        let Sends::Frames(_) = &self.sends else { return rest.is_empty().then_some(descriptor) };
         match descriptor {
             Descriptor::Done(_) | Descriptor::Grown { .. } => None,
             _ if descriptor.message().at == 0 => Some(descriptor.with_number(0)),
-            _ => {
-                let len = bytes.len();
-                Some(descriptor.with_number(frames.lock().add(bytes, len)))
-            }
+            _ => Some(descriptor.with_number(self.keep(bytes))),
         }
     }
 
@@ -161,6 +156,18 @@ impl Link {
         }
     }
 
+    /// Takes the frame of a descriptor that waits for the party.
+    pub(crate) fn waiting(&self, descriptor: &Descriptor) -> Option<PrivateMemory> {
+        self.outbox.lock().waiting(descriptor)
+    }
+
+    /// Keeps a frame that the party has sent, and returns its number.
+    pub(crate) fn keep(&self, frame: Buf) -> u32 {
+        let Sends::Frames(frames) = &self.sends else { return 0 };
+        let len = frame.len();
+        frames.lock().add(frame, len)
+    }
+
     /// Takes back messages that the party needs no more. Numbers that it does not have change nothing.
     pub(crate) fn take_back(&self, numbers: &[u32]) {
         let mut outbox = self.outbox.lock();
@@ -198,27 +205,4 @@ impl Caller {
         let open = Open { chain, calls: Calls::default(), outcomes: Burst::new() };
         Self { open, requests: Burst::new() }
     }
-}
-
-/// Writes a text as a heap's string, and returns its place.
-fn text_in(room: &mut Lending<'_, '_>, text: &[u8]) -> Result<u64, bertha_schemas::NoRoom> {
-    let (at, bytes) = (room.reserve(16)?, room.put(text)?);
-    let length = (text.len() as u32).to_le_bytes();
-    let string = room.bytes(at, 16);
-    string[..8].copy_from_slice(&bytes.to_le_bytes());
-    string[8..12].copy_from_slice(&length);
-    string[12..].copy_from_slice(&length);
-    Ok(at)
-}
-
-/// Reads a heap's string of another process, as far as it has a reasonable length. Control characters could forge lines of a log.
-fn text_of(memory: &impl Memory, at: u64) -> Option<String> {
-    let mut string = [0; 16];
-    memory.read(at, &mut string).ok()?;
-    let (address, length) = string.split_first_chunk::<8>()?;
-    let length = u32::from_le_bytes(*length.first_chunk()?) as usize;
-    let mut text = vec![0; length.min(REASON)];
-    memory.read(u64::from_le_bytes(*address), &mut text).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    Some(text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect())
 }

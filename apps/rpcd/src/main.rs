@@ -4,8 +4,9 @@ use bertha_core::{Addr, Error, ErrorKind};
 use bertha_datapath_shm::Users;
 use bertha_program::tls::PeerOptions;
 use bertha_program::{Termination, run_async, say};
-use bertha_rpcd::{Change, Daemon, PeerTls, Peers, Settings, kind_of};
+use bertha_rpcd::{Change, Daemon, PeerTls, Peers, Route, Settings, kind_of};
 use clap::Parser;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -31,10 +32,13 @@ struct Arguments {
     /// Takes calls of the daemons of other machines at this address. Without --tls-cert anyone who reaches it may call.
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<Addr>,
-    /// Leads the calls of a service to the daemon of another machine, unless an application of this machine serves it. May be given several
-    /// times.
+    /// Leads the calls of a service to the daemon of another machine, or to a server of gRPC at grpc:ADDRESS, unless an application of this
+    /// machine serves it. May be given several times.
     #[arg(long, value_name = "SERVICE=ADDRESS", value_parser = route)]
-    route: Vec<(String, Addr)>,
+    route: Vec<(String, Route)>,
+    /// Takes calls of gRPC at this address, without TLS: anyone who reaches it may call.
+    #[arg(long, value_name = "ADDRESS")]
+    grpc: Option<SocketAddr>,
     #[command(flatten)]
     encryption: PeerOptions,
 }
@@ -64,7 +68,7 @@ impl FromStr for Engine {
     }
 }
 
-fn route(text: &str) -> Result<(String, Addr), Error> {
+fn route(text: &str) -> Result<(String, Route), Error> {
     let parts = text.rsplit_once('=').filter(|(service, _)| !service.is_empty());
     let (service, to) = parts.ok_or_else(|| {
         Error::new(ErrorKind::Invalid, "a route is a service and an address, as in hotel=10.0.0.2:7000")
@@ -82,7 +86,7 @@ impl Arguments {
     async fn execute(self, termination: &Termination) -> Result<(), Error> {
         let users = if self.user.is_empty() { Users::Same } else { Users::Only(self.user) };
         let tls = self.encryption.tls()?.map(|(server, client)| PeerTls { server, client });
-        let peers = Peers { listen: self.listen, routes: self.route, tls };
+        let peers = Peers { listen: self.listen, routes: self.route, grpc: self.grpc, tls };
         let settings = Settings { users, heap: self.heap, peers, ..Settings::default() };
         let daemon = Daemon::listen(&self.socket, settings).await?;
         let operator = daemon.operator();
@@ -92,6 +96,9 @@ impl Arguments {
         }
         if let Some(addr) = daemon.peer_addr() {
             say(format!("daemons connect at {addr}"));
+        }
+        if let Some(addr) = daemon.grpc_addr() {
+            say(format!("callers of gRPC connect at {addr}"));
         }
         say(format!("applications attach at {}", self.socket.display()));
         termination.serve(daemon.run()).await

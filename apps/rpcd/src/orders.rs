@@ -2,7 +2,8 @@
 
 use crate::change::Change;
 use crate::daemon::Operator;
-use bertha_core::{Addr, Error, ErrorKind};
+use crate::route::Route;
+use bertha_core::{Error, ErrorKind};
 use bertha_datapath_shm::Users;
 use bertha_managed::engines::built_in;
 use bertha_managed::{EngineKind, Order};
@@ -63,7 +64,7 @@ fn obey(line: &str, operator: &Operator) -> Result<String, Error> {
     let (service, change) = match Order::read(line).map_err(wrong)? {
         Order::List => return Ok(operator.list()),
         Order::Route { service, to } => {
-            let to = (!to.is_empty()).then(|| to.parse::<Addr>()).transpose()?;
+            let to = (!to.is_empty()).then(|| to.parse::<Route>()).transpose()?;
             operator.lead(&service, to);
             return Ok(String::new());
         }

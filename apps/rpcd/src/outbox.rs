@@ -4,7 +4,7 @@ use crate::lends::Lends;
 use bertha_core::{Base, Buf, Error};
 use bertha_managed::heap::Region;
 use bertha_managed::{Descriptor, Done};
-use bertha_schemas::{Frame, Room};
+use bertha_schemas::{Frame, PrivateMemory, Room};
 use std::mem;
 
 /// The descriptors that a party has to hear, and the messages that belong to them.
@@ -57,13 +57,17 @@ impl Outbox {
         News { regions, granted }
     }
 
-    /// Returns the bytes that tell a party of a descriptor: with the message, unless it lies in memory that is shared.
-    pub(crate) fn bytes_of(&mut self, descriptor: Descriptor, base: &impl Base) -> Result<Buf, Error> {
-        let head = descriptor.to_bytes();
-        let frame = match &mut self.lends {
+    /// Takes the frame of a descriptor.
+    pub(crate) fn waiting(&mut self, descriptor: &Descriptor) -> Option<PrivateMemory> {
+        match &mut self.lends {
             Lends::Heap(_) => None,
             Lends::Frames(waiting) => waiting.take(descriptor.message().number),
-        };
+        }
+    }
+
+    /// Returns the bytes that tell a party of a descriptor: with the message, unless it lies in memory that is shared.
+    pub(crate) fn bytes_of(&mut self, descriptor: Descriptor, base: &impl Base) -> Result<Buf, Error> {
+        let (head, frame) = (descriptor.to_bytes(), self.waiting(&descriptor));
         let mut bytes = base.buffer(frame.as_ref().map_or(head.len(), |frame| frame.used()))?;
         if let (Some(mut frame), Lends::Frames(waiting)) = (frame, &mut self.lends) {
             frame.bytes(Frame::MESSAGE, head.len()).copy_from_slice(&head);

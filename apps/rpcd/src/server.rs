@@ -53,3 +53,8 @@ fn on_outcome<'a>(link: &Link, call: u64, outcome: impl FnOnce() -> Outcome<'a>,
         caller::on_outcome(&caller, call, outcome(), now);
     }
 }
+
+/// Ends a call with a failure that a server of another kind gives. It may have run.
+pub(crate) fn fail(link: &Link, call: u64, refusal: Refusal, now: Duration) {
+    on_outcome(link, call, || Outcome::Failure { refusal, may_have_run: true }, now);
+}

@@ -2,12 +2,14 @@
 
 use crate::change::{Change, Policy};
 use crate::link::Link;
+use crate::route::Route;
 use bertha_chunnels::rpc::FailureKind;
-use bertha_core::Addr;
 use bertha_managed::attach::Role;
 use bertha_managed::{Refusal, Unchanged};
 use bertha_schemas::Digest;
 use parking_lot::Mutex;
+use prost::Message;
+use prost_types::FileDescriptorSet;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -20,7 +22,7 @@ const MOST: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Services {
     services: Mutex<HashMap<String, Service>>,
-    /// Takes daemons that are not connected.
+    /// Takes parties that are not connected.
     dials: UnboundedSender<Dial>,
     /// A lock for those who change chains, so that each caller has the engines that the policies demand. It is taken before all others.
     changes: Mutex<()>,
@@ -31,17 +33,17 @@ struct Service {
     server: Option<Arc<Link>>,
     callers: Vec<Arc<Link>>,
     policies: Vec<Policy>,
-    /// The address of the daemon whose application serves, where no application of this machine does.
-    route: Option<Addr>,
-    /// That daemon, for each schema of callers.
+    /// The way to a server of another machine, where no application of this machine serves.
+    route: Option<Route>,
+    /// The party at the end of the route, for each schema of callers.
     daemons: HashMap<Digest, Arc<Link>>,
 }
 
-/// A daemon that has to be connected.
+/// A party that has to be connected.
 #[derive(Debug)]
 pub(crate) struct Dial {
     pub(crate) link: Arc<Link>,
-    pub(crate) to: Addr,
+    pub(crate) to: Route,
 }
 
 impl Services {
@@ -111,9 +113,40 @@ impl Services {
         }
     }
 
-    /// Leads the calls of a service to the daemon at an address, or nowhere, where no application of this machine serves it. Calls under
+    /// Returns the schemas of all applications that serve.
+    pub(crate) fn schemas(&self) -> Vec<FileDescriptorSet> {
+        let servers: Vec<_> = self
+            .services
+            .lock()
+            .values()
+            .filter_map(|service| service.server.as_ref().map(Arc::clone))
+            .collect();
+        // They were read before, with bounds.
+        servers
+            .iter()
+            .filter_map(|server| FileDescriptorSet::decode(&server.typed.descriptors[..]).ok())
+            .collect()
+    }
+
+    /// Returns the application that serves the service of this full name: under that name, or under another.
+    pub(crate) fn of_schema(&self, service: &str) -> Option<Arc<Link>> {
+        let services = self.services.lock();
+        let serves = |server: &&Arc<Link>| server.typed.has(service);
+        let named = services.get(service).and_then(|service| service.server.as_ref()).filter(serves);
+        // The least name, so that the choice does not change while servers stay.
+        let others = || {
+            let others = services.iter().filter_map(|(name, service)| Some((name, service.server.as_ref()?)));
+            others
+                .filter(|(_, server)| serves(server))
+                .min_by_key(|(name, _)| *name)
+                .map(|(_, server)| server)
+        };
+        named.or_else(others).map(Arc::clone)
+    }
+
+    /// Leads the calls of a service along a route, or nowhere, where no application of this machine serves it. Calls under
     /// way stay where they are.
-    pub(crate) fn lead(&self, service: &str, to: Option<Addr>) {
+    pub(crate) fn lead(&self, service: &str, to: Option<Route>) {
         let mut services = self.services.lock();
         let entry = services.entry(service.to_owned()).or_default();
         entry.route = to;
@@ -133,7 +166,7 @@ impl Services {
         lines.concat()
     }
 
-    fn dial(&self, caller: &Link, to: &Addr) -> Arc<Link> {
+    fn dial(&self, caller: &Link, to: &Route) -> Arc<Link> {
         let (service, typed) = (caller.service.clone(), Arc::clone(&caller.typed));
         let link = Link::daemon(to.to_string(), service, Role::Server, typed, caller.heap);
         // A daemon that takes no more ends, and all calls with it.

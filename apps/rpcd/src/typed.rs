@@ -1,7 +1,7 @@
 //! Services whose types are known.
 
 use bertha_managed::Binding;
-use bertha_schemas::{MessageId, Plan, Schema, Unsuitable};
+use bertha_schemas::{MessageId, Method, Plan, Schema, Unsuitable};
 use std::sync::Arc;
 
 /// The schema of a service, with the messages of its methods.
@@ -28,13 +28,28 @@ impl Typed {
     pub(crate) fn read(descriptors: Vec<u8>) -> Result<Self, Unsuitable> {
         let schema = Schema::read(&descriptors)?;
         let plan = Plan::new(&schema);
-        let messages = |method: &bertha_schemas::Method| {
+        let messages = |method: &Method| {
             let (request, response) = (plan.message(&method.request)?, plan.message(&method.response)?);
             Some(Messages { request, response })
         };
         // The plan has each message that a method reaches.
         let methods = schema.methods().iter().filter_map(messages).collect();
         Ok(Self { binding: Binding { schema: Arc::new(schema), plan: Arc::new(plan) }, descriptors, methods })
+    }
+
+    /// Returns true if the schema has a service of this full name.
+    pub(crate) fn has(&self, service: &str) -> bool {
+        self.binding.schema.methods().iter().any(|method| method.service == service)
+    }
+
+    /// Returns the number of a method that takes and returns one message.
+    pub(crate) fn number(&self, service: &str, name: &str) -> Option<u32> {
+        let methods = self.binding.schema.methods();
+        let is_it = |method: &Method| method.service == service && method.name == name;
+        let number = methods
+            .iter()
+            .position(|method| is_it(method) && !method.streams_requests && !method.streams_responses);
+        u32::try_from(number?).ok()
     }
 
     /// Returns the messages of a method.

@@ -188,7 +188,7 @@ async fn daemons_with_certificates_call_each_other_and_no_others() {
     let client = near.client().await;
     client.call::<Ping>(Empty {}, Some(SOON)).await.unwrap();
     for tls in [None, Some(certified("daemons"))] {
-        let routes = vec![("hotel".into(), far.peer_addr.clone().unwrap())];
+        let routes = vec![("hotel".into(), bertha_rpcd::Route::Daemon(far.peer_addr.clone().unwrap()))];
         let stranger = Running::with(Settings {
             peers: Peers { routes, tls, ..Peers::default() },
             ..Settings::default()

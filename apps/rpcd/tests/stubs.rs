@@ -5,11 +5,11 @@
 mod hotel;
 
 /// The types of the package `hotel`, as the generator's tests have them.
-mod generated {
+pub mod generated {
     include!("../../../schemas/build/tests/generated/hotel.rs");
 
     /// The types of the package `hotel.place`.
-    pub(crate) mod place {
+    pub mod place {
         include!("../../../schemas/build/tests/generated/hotel.place.rs");
     }
 }

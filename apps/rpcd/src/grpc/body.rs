@@ -4,16 +4,35 @@ use super::status::{Code, Status};
 use bytes::Bytes;
 use h2::{RecvStream, SendStream};
 use std::future::poll_fn;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Reads a body of at most so many bytes.
-pub(super) async fn read(stream: &mut RecvStream, most: usize) -> Result<Vec<u8>, Status> {
-    let mut body = Vec::new();
+/// A body, and the room that it takes until it is dropped.
+#[derive(Debug)]
+pub(super) struct Body<'a> {
+    pub(super) bytes: Vec<u8>,
+    room: Option<SemaphorePermit<'a>>,
+}
+
+/// Reads a body of at most so many bytes, for which there is room.
+pub(super) async fn read<'a>(
+    stream: &mut RecvStream,
+    most: usize,
+    room: &'a Semaphore,
+) -> Result<Body<'a>, Status> {
+    let full = |what: String| Status::new(Code::ResourceExhausted, &what);
+    let mut body = Body { bytes: Vec::new(), room: None };
     while let Some(data) = stream.data().await {
         let data = data.map_err(|error| broken(&error))?;
-        if data.len() > most - body.len() {
-            return Err(Status::new(Code::ResourceExhausted, &format!("the message has more than {most} bytes")));
+        if data.len() > most - body.bytes.len() {
+            return Err(full(format!("the message has more than {most} bytes")));
         }
-        body.extend_from_slice(&data);
+        let taken = room.try_acquire_many(u32::try_from(data.len()).unwrap_or(u32::MAX));
+        let taken = taken.map_err(|_| full("the messages of the connection take too much memory".into()))?;
+        match &mut body.room {
+            Some(room) => room.merge(taken),
+            None => body.room = Some(taken),
+        }
+        body.bytes.extend_from_slice(&data);
         // Fails for a stream that has ended alone, which the next read tells.
         let _released = stream.flow_control().release_capacity(data.len());
     }
@@ -21,7 +40,11 @@ pub(super) async fn read(stream: &mut RecvStream, most: usize) -> Result<Vec<u8>
 }
 
 /// Sends a body, as the peer has room for it. A request ends with it; a response does with its trailers.
-pub(super) async fn write(stream: &mut SendStream<Bytes>, mut body: Bytes, is_last: bool) -> Result<(), Status> {
+pub(super) async fn write(
+    stream: &mut SendStream<Bytes>,
+    mut body: Bytes,
+    is_last: bool,
+) -> Result<(), Status> {
     loop {
         stream.reserve_capacity(body.len());
         let capacity = match stream.capacity() {

@@ -1,10 +1,10 @@
 //! The message of a request or response, behind its length.
 
 use super::status::{Code, Status};
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 /// Number of bytes in front of a message: one tells of compression, and four are the length.
-const PREFIX: usize = 5;
+pub(super) const PREFIX: usize = 5;
 
 /// Returns the body with one message.
 pub(super) fn body(encoded: &[u8]) -> Bytes {
@@ -35,6 +35,27 @@ pub(super) fn message(body: &[u8]) -> Result<&[u8], Status> {
     }
 }
 
+/// Takes the first message of a stream out of the bytes that have come. Returns `None` while it is not whole.
+///
+/// # Errors
+/// Fails for a message of more than so many bytes, and for one that is compressed.
+pub(super) fn take(bytes: &mut BytesMut, most: usize) -> Result<Option<Bytes>, Status> {
+    let Some([compression, length @ ..]) = bytes.first_chunk::<PREFIX>().copied() else { return Ok(None) };
+    let length = u32::from_be_bytes(length) as usize;
+    if compression != 0 {
+        return Err(Status::new(Code::Unimplemented, "messages are not compressed here"));
+    }
+    if length > most {
+        return Err(Status::new(Code::ResourceExhausted, &format!("the message has more than {most} bytes")));
+    }
+    if bytes.len() < PREFIX + length {
+        return Ok(None);
+    }
+    let mut message = bytes.split_to(PREFIX + length);
+    message.advance(PREFIX);
+    Ok(Some(message.freeze()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,9 +67,25 @@ mod tests {
             assert_eq!(message(&body(&encoded)).unwrap(), encoded);
         }
         let code = |body: &[u8]| message(body).unwrap_err().code;
-        for wrong in [&[][..], &[0, 0, 0, 0], &[0, 0, 0, 0, 1], &[0, 0, 0, 0, 0, 9], &[0, 255, 255, 255, 255, 1]] {
+        for wrong in
+            [&[][..], &[0, 0, 0, 0], &[0, 0, 0, 0, 1], &[0, 0, 0, 0, 0, 9], &[0, 255, 255, 255, 255, 1]]
+        {
             assert_eq!(code(wrong), Code::Internal, "{wrong:?}");
         }
+        assert_eq!(code(&[1, 0, 0, 0, 0]), Code::Unimplemented);
+    }
+
+    #[test]
+    fn messages_of_a_stream_come_one_by_one() {
+        let whole = [body(b"one"), body(b""), body(b"two")].concat();
+        let (mut bytes, mut messages) = (BytesMut::new(), Vec::new());
+        for byte in whole {
+            bytes.put_u8(byte);
+            messages.extend(take(&mut bytes, 3).unwrap());
+        }
+        assert_eq!(messages, [&b"one"[..], b"", b"two"]);
+        let code = |bytes: &[u8]| take(&mut BytesMut::from(bytes), 3).unwrap_err().code;
+        assert_eq!(code(&[0, 0, 0, 0, 4]), Code::ResourceExhausted);
         assert_eq!(code(&[1, 0, 0, 0, 0]), Code::Unimplemented);
     }
 }

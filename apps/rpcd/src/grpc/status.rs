@@ -12,6 +12,7 @@ pub(super) enum Code {
     Unknown = 2,
     InvalidArgument = 3,
     DeadlineExceeded = 4,
+    NotFound = 5,
     PermissionDenied = 7,
     ResourceExhausted = 8,
     Unimplemented = 12,
@@ -60,7 +61,7 @@ impl Status {
             Code::InvalidArgument => FailureKind::Malformed,
             Code::PermissionDenied => FailureKind::Denied,
             Code::Unavailable => FailureKind::Unavailable,
-            Code::Cancelled | Code::Unknown | Code::Internal => FailureKind::Failed,
+            Code::Cancelled | Code::Unknown | Code::NotFound | Code::Internal => FailureKind::Failed,
         };
         Refusal { kind, reason: self.text.as_ref().into() }
     }
@@ -81,6 +82,7 @@ impl Status {
             Some(1) => Code::Cancelled,
             Some(3 | 9 | 11) => Code::InvalidArgument,
             Some(4) => Code::DeadlineExceeded,
+            Some(5) => Code::NotFound,
             Some(7 | 16) => Code::PermissionDenied,
             Some(8) => Code::ResourceExhausted,
             Some(12) => Code::Unimplemented,
@@ -139,7 +141,10 @@ mod tests {
             let (mut trailers, status) = (HeaderMap::new(), Status::new(Code::PermissionDenied, text));
             status.write(&mut trailers);
             let read = Status::read(&trailers).unwrap();
-            assert_eq!((read.code, read.text.as_ref()), (Code::PermissionDenied, text.replace('\n', " ").as_str()));
+            assert_eq!(
+                (read.code, read.text.as_ref()),
+                (Code::PermissionDenied, text.replace('\n', " ").as_str())
+            );
         }
         assert_eq!(escaped("a%ü"), "a%25%C3%BC");
         assert_eq!(unescaped(b"%4%zz%+1%C3%BC%"), "%4%zz%+1ü%");

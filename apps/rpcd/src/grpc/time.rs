@@ -26,7 +26,11 @@ pub(super) fn milliseconds(header: &str) -> Option<u32> {
 /// Returns the header that states so many milliseconds.
 pub(super) fn header(milliseconds: u32) -> String {
     // A header has eight digits.
-    if milliseconds < 100_000_000 { format!("{milliseconds}m") } else { format!("{}S", milliseconds.div_ceil(1000)) }
+    if milliseconds < 100_000_000 {
+        format!("{milliseconds}m")
+    } else {
+        format!("{}S", milliseconds.div_ceil(1000))
+    }
 }
 
 #[cfg(test)]
@@ -35,7 +39,16 @@ mod tests {
 
     #[test]
     fn all_units_are_understood() {
-        let cases = [("1H", 3_600_000), ("2M", 120_000), ("3S", 3000), ("4m", 4), ("5u", 1), ("1001u", 2), ("6n", 1), ("0m", 1)];
+        let cases = [
+            ("1H", 3_600_000),
+            ("2M", 120_000),
+            ("3S", 3000),
+            ("4m", 4),
+            ("5u", 1),
+            ("1001u", 2),
+            ("6n", 1),
+            ("0m", 1),
+        ];
         for (text, expected) in cases {
             assert_eq!(milliseconds(text), Some(expected), "{text}");
         }

@@ -1,7 +1,7 @@
 //! Messages of protobuf, and the frames that parties have.
 
-use super::status::{Code, Status};
 use super::message;
+use super::status::{Code, Status};
 use bertha_core::Buf;
 use bertha_managed::Descriptor;
 use bertha_schemas::{Encoded, Fault, Limits, MessageId, Plan, PrivateMemory, Room};
@@ -12,8 +12,10 @@ pub(super) fn frame(plan: &Plan, kind: MessageId, body: &[u8]) -> Result<(Buf, u
     let limits = Limits::default();
     let mut frame = PrivateMemory::of(limits.memory);
     frame.reserve(Descriptor::SIZE).map_err(|full| faulty(&full.into()))?;
-    let at = plan.decode(kind, message::message(body)?, &mut frame, limits).map_err(|fault| faulty(&fault))?;
-    let frame = Buf::from_owner(frame).map_err(|_| Status::new(Code::ResourceExhausted, "the message is too large"))?;
+    let at =
+        plan.decode(kind, message::message(body)?, &mut frame, limits).map_err(|fault| faulty(&fault))?;
+    let frame = Buf::from_owner(frame)
+        .map_err(|_| Status::new(Code::ResourceExhausted, "the message is too large"))?;
     Ok((frame, at))
 }
 

@@ -3,7 +3,6 @@
 use super::{PeerTls, greeting, tcp};
 use crate::link::Link;
 use crate::run::{end, run_daemon};
-use crate::services::Dial;
 use crate::state::State;
 use bertha::Runs;
 use bertha::kernel::Tcp;
@@ -18,7 +17,7 @@ use tokio::time::timeout;
 const SAID: Duration = Duration::from_secs(10);
 
 /// Connects to a daemon, and exchanges messages until the connection ends. Then the calls of the link end.
-pub(crate) async fn dial(Dial { link, to }: Dial, tls: Option<PeerTls>, state: &State) {
+pub(crate) async fn dial(link: Arc<Link>, to: Addr, tls: Option<PeerTls>, state: &State) {
     match tls {
         Some(tls) => over(make_stack!(tls.client), &link, to, state).await,
         None => over(make_stack!(), &link, to, state).await,

@@ -8,23 +8,26 @@ mod dial;
 mod greeting;
 mod listen;
 
+use crate::route::Route;
 use bertha::chunnels::Tls;
 use bertha::kernel::Tcp;
 use bertha_core::Addr;
 pub(crate) use dial::dial;
 pub(crate) use listen::{Listening, listen};
+use std::net::SocketAddr;
 
 /// Number of bytes of the longest message between daemons: a request of any size that is passed on, with its descriptor.
 const LONGEST: usize = (64 << 20) + (4 << 10);
 
-/// The daemons of other machines.
+/// The callers and servers of other machines.
 #[derive(Debug, Clone, Default)]
 pub struct Peers {
     /// The address at which other daemons connect. None do without one.
     pub listen: Option<Addr>,
-    /// The addresses of the daemons whose applications serve services, by the names of the services. An application of this machine that
-    /// serves goes before.
-    pub routes: Vec<(String, Addr)>,
+    /// The ways to servers of other machines, by the names of services. An application of this machine that serves goes before.
+    pub routes: Vec<(String, Route)>,
+    /// The address at which callers of gRPC connect. None do without one.
+    pub grpc: Option<SocketAddr>,
     /// TLS, which both ends then demand of each other. Without it anyone who reaches the address may call.
     pub tls: Option<PeerTls>,
 }

@@ -169,6 +169,8 @@ pub(crate) struct Running {
     pub(crate) path: PathBuf,
     /// The address at which other daemons connect.
     pub(crate) peer_addr: Option<Addr>,
+    /// The address at which callers of gRPC connect.
+    pub(crate) grpc_addr: Option<Addr>,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     _folder: Option<tempfile::TempDir>,
@@ -193,15 +195,16 @@ impl Running {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let daemon = Daemon::listen(&socket, settings).await.unwrap();
-                begin.send((daemon.operator(), daemon.peer_addr().cloned())).unwrap();
+                let addrs = (daemon.peer_addr().cloned(), daemon.grpc_addr().cloned());
+                begin.send((daemon.operator(), addrs)).unwrap();
                 tokio::select! {
                     ended = daemon.run() => ended.unwrap(),
                     _ = ended => {}
                 }
             });
         });
-        let (operator, peer_addr) = begun.recv().unwrap();
-        Self { operator, path, peer_addr, end: Some(end), thread: Some(thread), _folder: None }
+        let (operator, (peer_addr, grpc_addr)) = begun.recv().unwrap();
+        Self { operator, path, peer_addr, grpc_addr, end: Some(end), thread: Some(thread), _folder: None }
     }
 
     /// Starts a daemon whose calls go to a server at another, and that other.
@@ -209,7 +212,7 @@ impl Running {
         let peers =
             Peers { listen: Some("127.0.0.1:0".parse().unwrap()), tls: tls.clone(), ..Peers::default() };
         let far = Self::with(Settings { peers, ..Settings::default() });
-        let routes = vec![("hotel".into(), far.peer_addr.clone().unwrap())];
+        let routes = vec![("hotel".into(), bertha_rpcd::Route::Daemon(far.peer_addr.clone().unwrap()))];
         let near =
             Self::with(Settings { peers: Peers { routes, tls, ..Peers::default() }, ..Settings::default() });
         [near, far]

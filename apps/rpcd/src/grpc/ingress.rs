@@ -1,0 +1,61 @@
+//! Callers of other kinds, over HTTP/2.
+
+mod call;
+mod connection;
+mod health;
+mod party;
+mod reflection;
+mod told;
+
+use crate::state::State;
+use bertha_core::{Addr, BoxFuture, Error};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+/// Maximum number of connections.
+const CONNECTIONS: usize = 1024;
+
+/// Time after a failure of the system to accept.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Listens for callers over HTTP/2.
+///
+/// # Errors
+/// The errors of the system.
+pub(crate) async fn listen(
+    on: SocketAddr,
+    state: Arc<State>,
+) -> Result<(Addr, BoxFuture<'static, ()>), Error> {
+    let listener = TcpListener::bind(on).await?;
+    let addr = listener.local_addr()?.into();
+    let taking = async move {
+        let (mut tasks, places) = (JoinSet::new(), Arc::new(Semaphore::new(CONNECTIONS)));
+        loop {
+            while tasks.try_join_next().is_some() {}
+            // The semaphore is never closed.
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else { continue };
+            match listener.accept().await {
+                Ok((socket, peer)) => {
+                    let state = Arc::clone(&state);
+                    tasks.spawn(async move {
+                        // Responses wait for nothing.
+                        let _set = socket.set_nodelay(true);
+                        if let Err(error) = connection::serve(socket, peer, state).await {
+                            tracing::info!(%peer, %error, "a connection of HTTP/2 has failed");
+                        }
+                        drop(place);
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "no caller over HTTP/2 is taken");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    };
+    Ok((addr, Box::pin(taking)))
+}

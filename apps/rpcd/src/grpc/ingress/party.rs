@@ -1,0 +1,123 @@
+//! The parties that a connection is, one for each service that it calls.
+
+use crate::caller;
+use crate::grpc::pending::Pending;
+use crate::grpc::status::{Code, Status};
+use crate::link::Link;
+use crate::run::end;
+use crate::state::State;
+use crate::text::text_of;
+use bertha_managed::attach::Role;
+use bertha_managed::{Descriptor, Refusal};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::future::pending;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+use tokio::time::sleep_until;
+
+/// Number of bytes of the requests of a connection that are read at once.
+const READ: usize = 16 << 20;
+
+/// The parties that a connection is.
+#[derive(Debug)]
+pub(super) struct Parties {
+    peer: SocketAddr,
+    pub(super) state: Arc<State>,
+    parties: Mutex<HashMap<String, Arc<Party>>>,
+    /// Room for requests that are read.
+    pub(super) reading: Semaphore,
+}
+
+/// A caller of a service.
+#[derive(Debug)]
+pub(super) struct Party {
+    pub(super) link: Arc<Link>,
+    pub(super) pending: Arc<Pending>,
+    state: Arc<State>,
+    task: tokio::task::AbortHandle,
+}
+
+impl Parties {
+    pub(super) fn new(peer: SocketAddr, state: Arc<State>) -> Self {
+        Self { peer, state, parties: Mutex::default(), reading: Semaphore::new(READ) }
+    }
+
+    /// Returns the party that calls a service of this full name.
+    pub(super) fn party(&self, service: &str) -> Result<Arc<Party>, Status> {
+        let server = self.state.services.of_schema(service);
+        let Some(server) = server else {
+            return Err(Status::new(Code::Unimplemented, &format!("no application serves {service}")));
+        };
+        let mut parties = self.parties.lock();
+        // A server that has come since may have another schema.
+        if let Some(party) = parties.get(service)
+            && Arc::ptr_eq(&party.link.typed, &server.typed)
+        {
+            return Ok(Arc::clone(party));
+        }
+        let name = format!("HTTP/2 at {}", self.peer);
+        let typed = Arc::clone(&server.typed);
+        let link = Link::daemon(name, server.service.clone(), Role::Caller, typed, self.state.heap);
+        let added = self.state.services.add(&link);
+        added.map_err(|reason| Status::new(Code::Unavailable, &reason))?;
+        let pending = Arc::new(Pending::default());
+        let task = tokio::spawn(tend(Arc::clone(&link), Arc::clone(&pending), Arc::clone(&self.state)));
+        let (state, task) = (Arc::clone(&self.state), task.abort_handle());
+        let party = Arc::new(Party { link, pending, state, task });
+        parties.insert(service.to_owned(), Arc::clone(&party));
+        Ok(party)
+    }
+}
+
+impl Party {
+    /// Takes what the caller says.
+    pub(super) fn take(&self, descriptor: Descriptor) {
+        let taken = caller::take(&self.link, &[descriptor], self.state.now(), &self.state.services);
+        if let Err(breach) = taken {
+            tracing::error!(reason = breach.0, "the daemon does not follow its own protocol");
+        }
+    }
+}
+
+impl Drop for Party {
+    fn drop(&mut self) {
+        self.task.abort();
+        end(&self.link, &self.state, "the caller has gone", true);
+    }
+}
+
+/// Passes outcomes on, and does what is due.
+async fn tend(link: Arc<Link>, calls: Arc<Pending>, state: Arc<State>) {
+    let mut descriptors = Vec::new();
+    loop {
+        let due = link.caller.lock().open.chain.due();
+        tokio::select! {
+            _news = link.news(&mut descriptors) => {}
+            () = link.changed.notified() => {}
+            () = async {
+                match due {
+                    Some(due) => sleep_until(state.instant(due)).await,
+                    None => pending().await,
+                }
+            } => {}
+        }
+        for descriptor in descriptors.drain(..) {
+            let frame = link.waiting(&descriptor);
+            match (descriptor, frame) {
+                (Descriptor::Response { call, message }, Some(frame)) => {
+                    calls.end(call, Ok((frame, message.at)))
+                }
+                (Descriptor::Failure { call, kind, reason, .. }, frame) => {
+                    let text = frame.and_then(|frame| text_of(&frame, reason.at)).unwrap_or_default();
+                    calls.end(call, Err(Refusal { kind, reason: text.into() }));
+                }
+                // Notices about frames, of which there are none.
+                _ => {}
+            }
+        }
+        // A burst without descriptors does what is due.
+        let _taken = caller::take(&link, &[], state.now(), &state.services);
+    }
+}

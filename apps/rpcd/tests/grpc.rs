@@ -1,0 +1,218 @@
+//! Strangers that speak gRPC, on both sides of a daemon. tonic is the judge.
+#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+mod hotel;
+mod stranger;
+
+use bertha_chunnels::rpc::FailureKind;
+use bertha_managed::Order;
+use bertha_rpcd::{Peers, Route, Settings};
+use hotel::{Empty, Ping, Reserve, Running, request, serve};
+use std::net::SocketAddr;
+use std::time::Duration;
+use stranger::{Asked, Stranger};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tonic::{Code, Request};
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// Starts a daemon that takes calls of gRPC.
+fn listening() -> Running {
+    let peers = Peers { grpc: Some("127.0.0.1:0".parse().unwrap()), ..Peers::default() };
+    Running::with(Settings { peers, ..Settings::default() })
+}
+
+/// Starts a daemon that leads the calls of the hotel to a server of gRPC.
+fn leading(to: SocketAddr) -> Running {
+    let peers = Peers { routes: vec![("hotel".into(), Route::Grpc(to))], ..Peers::default() };
+    Running::with(Settings { peers, ..Settings::default() })
+}
+
+async fn stranger(daemon: &Running) -> Stranger {
+    Stranger::connect(&daemon.grpc_addr.as_ref().unwrap().to_string()).await
+}
+
+#[tokio::test]
+async fn a_stranger_calls_a_server_of_the_machine() {
+    let daemon = listening();
+    let _serving = serve(daemon.server().await);
+    let stranger = stranger(&daemon).await;
+    for nights in 1..=50 {
+        let answered = stranger.reserve("ada", nights, &["grace", "edsger"]).await.unwrap();
+        assert_eq!((answered.room.as_str(), answered.price), ("ada: grace, edsger", 100 * nights));
+    }
+    for length in [1 << 10, 100 << 10, 3 << 20] {
+        let long = "x".repeat(length);
+        assert!(stranger.reserve("ada", 1, &[&long]).await.unwrap().room == format!("ada: {long}"));
+    }
+}
+
+#[tokio::test]
+async fn many_strangers_call_at_once() {
+    let daemon = listening();
+    let _serving = serve(daemon.server().await);
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..4 {
+        let stranger = stranger(&daemon).await;
+        for nights in 0..300 {
+            let stranger = stranger.clone();
+            calls.spawn(async move { (nights, stranger.reserve("ada", nights, &[]).await.unwrap().price) });
+        }
+    }
+    while let Some(call) = calls.join_next().await {
+        let (nights, price) = call.unwrap();
+        assert_eq!(price, 100 * nights);
+    }
+}
+
+#[tokio::test]
+async fn policies_hold_for_strangers() {
+    let daemon = listening();
+    let _serving = serve(daemon.server().await);
+    let stranger = stranger(&daemon).await;
+    stranger.reserve("eve", 1, &[]).await.unwrap();
+    let [service, name, kind] = ["hotel", "acl", "acl"].map(Into::into);
+    let order = Order::Add { service, name, kind, settings: "field=customer deny=eve".into() };
+    order.give(&daemon.path).await.unwrap();
+    let status = stranger.reserve("eve", 1, &[]).await.unwrap_err();
+    assert_eq!(status.code(), Code::PermissionDenied, "{status}");
+    stranger.reserve("ada", 1, &[]).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_goes_wrong_has_the_code_of_grpc() {
+    let daemon = listening();
+    let stranger = stranger(&daemon).await;
+    let code =
+        |outcome: Result<_, tonic::Status>| outcome.map(|_: stranger::Answered| ()).unwrap_err().code();
+    assert_eq!(code(stranger.reserve("ada", 1, &[]).await), Code::Unimplemented);
+    let server = daemon.server().await;
+    let asked = || Request::new(Asked::default());
+    assert_eq!(code(stranger.call("/hotel.Hotel/Leave", asked()).await), Code::Unimplemented);
+    assert_eq!(code(stranger.call("/hotel.Motel/Reserve", asked()).await), Code::Unimplemented);
+    let long = "x".repeat(5 << 20);
+    assert_eq!(code(stranger.reserve("ada", 1, &[&long]).await), Code::ResourceExhausted);
+    let mut late = asked();
+    late.set_timeout(Duration::from_millis(100));
+    // tonic, too, ends the call by then.
+    let late = code(stranger.call("/hotel.Hotel/Reserve", late).await);
+    assert!(matches!(late, Code::DeadlineExceeded | Code::Cancelled), "{late:?}");
+    drop(server);
+    let mut server = daemon.server().await;
+    let (outcome, ()) = tokio::join!(stranger.reserve("ada", 1, &[]), async {
+        // The call whose deadline passed may come first.
+        drop(server.next().await.unwrap());
+    });
+    assert_eq!(code(outcome), Code::Unknown);
+}
+
+#[tokio::test]
+async fn the_daemon_tells_of_its_services() {
+    let daemon = listening();
+    let _serving = serve(daemon.server().await);
+    let to = daemon.grpc_addr.as_ref().unwrap().to_string();
+    let health = stranger::ask(&to, "/grpc.health.v1.Health/Check", &text(1, b"hotel.Hotel")).await.unwrap();
+    assert_eq!(health, [8, 1]);
+    let unknown = stranger::ask(&to, "/grpc.health.v1.Health/Check", &text(1, b"motel")).await.unwrap_err();
+    assert_eq!(unknown.code(), Code::NotFound);
+    for version in ["v1", "v1alpha"] {
+        let path = format!("/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo");
+        let services = stranger::ask(&to, &path, &text(7, b"")).await.unwrap();
+        assert!(services.ends_with(&text(6, &text(1, &text(1, b"hotel.Hotel")))), "{services:?}");
+        let files = stranger::ask(&to, &path, &text(4, b"hotel.Hotel.Reserve")).await.unwrap();
+        assert!(files.windows(11).any(|part| part == b"hotel.proto"), "{files:?}");
+        let missing = stranger::ask(&to, &path, &text(3, b"motel.proto")).await.unwrap();
+        assert!(missing.windows(8).any(|part| part == b"nothing "), "{missing:?}");
+    }
+}
+
+/// Returns a field of a message in protobuf, whose content is this.
+fn text(field: u8, content: &[u8]) -> Vec<u8> {
+    [&[field << 3 | 2, content.len() as u8], content].concat()
+}
+
+#[tokio::test]
+async fn a_call_that_a_stranger_gives_up_leaves_nothing() {
+    let daemon = listening();
+    let mut server = daemon.server().await;
+    let stranger = stranger(&daemon).await;
+    for _ in 0..50 {
+        let call = tokio::time::timeout(Duration::from_millis(5), stranger.reserve("ada", 1, &["guest"]));
+        assert!(call.await.is_err());
+    }
+    let _serving = tokio::spawn(async move {
+        while let Ok(call) = server.next().await {
+            hotel::answer(call).await;
+        }
+    });
+    assert_eq!(stranger.reserve("ada", 2, &[]).await.unwrap().price, 200);
+}
+
+#[tokio::test]
+async fn an_application_calls_a_stranger() {
+    let daemon = leading(stranger::serve().await);
+    let client = daemon.client().await;
+    for nights in 1..=50 {
+        let asked = request(client.heap(), "ada", nights, &["grace", "edsger"]);
+        let response = client.call::<Reserve>(asked, Some(SOON)).await.unwrap();
+        assert_eq!((response.room.as_str(), response.price), ("ada: grace, edsger", 100 * nights));
+    }
+    for length in [100 << 10, 3 << 20] {
+        let long = "x".repeat(length);
+        let response =
+            client.call::<Reserve>(request(client.heap(), "ada", 1, &[&long]), Some(SOON)).await.unwrap();
+        assert!(response.room.as_str() == format!("ada: {long}"));
+    }
+    let failure =
+        client.call::<Reserve>(request(client.heap(), "eve", 1, &[]), Some(SOON)).await.err().unwrap();
+    assert_eq!((failure.kind(), failure.text()), (FailureKind::Denied, "no room for eve, 100 % sure"));
+    let within = Some(Duration::from_millis(200));
+    let failure = client.call::<Reserve>(request(client.heap(), "slow", 1, &[]), within).await.err().unwrap();
+    assert_eq!(failure.kind(), FailureKind::TimedOut);
+    let failure = client.call::<Ping>(Empty {}, Some(SOON)).await.err().unwrap();
+    assert_eq!(failure.kind(), FailureKind::UnknownMethod);
+}
+
+#[tokio::test]
+async fn two_daemons_speak_grpc_to_each_other() {
+    let far = listening();
+    let _serving = serve(far.server().await);
+    let near = leading(far.grpc_addr.as_ref().unwrap().to_string().parse().unwrap());
+    let client = near.client().await;
+    client.call::<Ping>(Empty {}, Some(SOON)).await.unwrap();
+    let asked = request(client.heap(), "ada", 3, &["grace"]);
+    let response = client.call::<Reserve>(asked, Some(SOON)).await.unwrap();
+    assert_eq!((response.room.as_str(), response.price), ("ada: grace", 300));
+}
+
+#[tokio::test]
+async fn a_server_that_is_no_server_of_grpc_fails_calls() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let daemon = leading(listener.local_addr().unwrap());
+    let client = daemon.client().await;
+    let answering = async {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        socket.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+        socket
+    };
+    let (outcome, _socket) = tokio::join!(client.call::<Ping>(Empty {}, Some(SOON)), answering);
+    assert_eq!(outcome.err().unwrap().kind(), FailureKind::Unavailable);
+}
+
+#[tokio::test]
+async fn what_is_no_call_of_grpc_disturbs_nobody() {
+    let daemon = listening();
+    let _serving = serve(daemon.server().await);
+    let stranger = stranger(&daemon).await;
+    let to = daemon.grpc_addr.as_ref().unwrap().to_string();
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    let settings_then_garbage = [&preface[..], &[0, 0, 0, 4, 0, 0, 0, 0, 0], &[0xff; 64]].concat();
+    for garbage in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xff; 4096], preface, &settings_then_garbage, b""] {
+        let mut stream = TcpStream::connect(&to).await.unwrap();
+        stream.write_all(garbage).await.unwrap();
+        let mut end = [0; 256];
+        let _answered = tokio::time::timeout(Duration::from_millis(50), stream.read(&mut end)).await;
+        assert_eq!(stranger.reserve("ada", 1, &[]).await.unwrap().price, 100);
+    }
+}
