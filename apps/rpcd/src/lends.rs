@@ -8,6 +8,7 @@ use bertha_schemas::{Fault, PrivateMemory, Room};
 
 /// The messages that a party gets.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each party, most of which are applications")]
 pub(crate) enum Lends {
     /// Those of an application lie in its receive heap.
     Heap(Lent),

@@ -3,15 +3,15 @@
 
 /// The types of the service.
 #[allow(missing_docs, unreachable_pub, reason = "the schema documents what it needs to")]
-mod greeter {
-    include!(concat!(env!("OUT_DIR"), "/greeter.rs"));
+mod greetings {
+    include!(concat!(env!("OUT_DIR"), "/greetings.rs"));
 }
 
 use bertha_managed::Failure;
 use bertha_managed::application::{Attach, Lent};
 use bertha_managed::heap::Heap;
-use greeter::greeter::{Client, Handler, Server};
-use greeter::{Greeting, Name};
+use greetings::greeter::{Client, Handler, Server};
+use greetings::{Greeting, Name};
 use std::env::args;
 use std::error::Error;
 use std::time::Duration;

@@ -33,7 +33,8 @@ pub(crate) fn items(scope: &Scope<'_>, described: &ServiceDescriptorProto) -> Ve
     let declared: Vec<_> = methods.iter().map(Stub::declared).collect();
     let cases: String = methods.iter().map(Stub::case).collect();
     let handle = format!(
-        "async fn handle(&self, mut call: ::bertha_managed::application::Incoming<Service>) {{
+        "#[allow(clippy::single_match, reason = \"a service may have one method\")]
+async fn handle(&self, mut call: ::bertha_managed::application::Incoming<Service>) {{
     match call.method() {{
 {cases}        // The daemon passes no other methods on.
         _ => {{}}

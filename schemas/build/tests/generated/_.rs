@@ -1762,6 +1762,7 @@ pub mod super_ {
     pub struct Server<H>(pub H);
 
     impl<H: Handler> ::bertha_managed::application::Handle<Service> for Server<H> {
+        #[allow(clippy::single_match, reason = "a service may have one method")]
         async fn handle(&self, mut call: ::bertha_managed::application::Incoming<Service>) {
             match call.method() {
                 <Option_ as ::bertha_managed::Method>::NUMBER => {

@@ -1034,6 +1034,7 @@ pub mod hotels {
     pub struct Server<H>(pub H);
 
     impl<H: Handler> ::bertha_managed::application::Handle<Service> for Server<H> {
+        #[allow(clippy::single_match, reason = "a service may have one method")]
         async fn handle(&self, mut call: ::bertha_managed::application::Incoming<Service>) {
             match call.method() {
                 <Nearby as ::bertha_managed::Method>::NUMBER => {
@@ -1140,6 +1141,7 @@ pub mod health {
     pub struct Server<H>(pub H);
 
     impl<H: Handler> ::bertha_managed::application::Handle<Service> for Server<H> {
+        #[allow(clippy::single_match, reason = "a service may have one method")]
         async fn handle(&self, mut call: ::bertha_managed::application::Incoming<Service>) {
             match call.method() {
                 <Check as ::bertha_managed::Method>::NUMBER => {
