@@ -1,8 +1,8 @@
 //! The daemon.
 
 use crate::attach::attach;
-use crate::change::Change;
 use crate::grpc;
+use crate::operator::Operator;
 use crate::orders;
 use crate::peer::{self, Listening, Peers};
 use crate::route::Route;
@@ -11,7 +11,7 @@ use crate::services::{Dial, Services};
 use crate::state::State;
 use bertha_core::{Addr, Error, ErrorKind};
 use bertha_datapath_shm::{Users, Waiting};
-use bertha_managed::{Order, Unchanged};
+use bertha_managed::Order;
 use bertha_runtime::tokio::SocketFile;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::convert::Infallible;
@@ -72,12 +72,6 @@ pub struct Settings {
     pub heap: usize,
     /// The daemons of other machines.
     pub peers: Peers,
-}
-
-/// A handle of a daemon by which operators change policies.
-#[derive(Debug, Clone)]
-pub struct Operator {
-    state: Arc<State>,
 }
 
 impl Default for Settings {
@@ -226,27 +220,5 @@ async fn serve(socket: UnixStream, state: &State) {
 impl fmt::Debug for Daemon {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Daemon").field("peer_addr", &self.peer_addr()).field("state", &self.state).finish()
-    }
-}
-
-impl Operator {
-    /// Returns a line for each service, with tabs: its name, its server, the number of its callers, and its engines.
-    pub fn list(&self) -> String {
-        self.state.services.list()
-    }
-
-    /// Leads the calls of a service along a route, unless an application of this machine serves it; or nowhere. Calls under way stay where
-    /// they are.
-    pub fn lead(&self, service: &str, to: Option<Route>) {
-        self.state.services.lead(service, to);
-    }
-
-    /// Changes the engines that the calls of a service pass, for all callers that are attached, and for those that come. Requests that a
-    /// removed engine held go on before later ones.
-    ///
-    /// # Errors
-    /// Fails with the reason if a caller's engines refuse the change; an engine that was added is then removed again.
-    pub fn change(&self, service: &str, change: &Change) -> Result<(), Unchanged> {
-        self.state.services.change(service, change)
     }
 }

@@ -10,9 +10,9 @@ use bertha_schemas::{Fault, PrivateMemory, Room};
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one for each party, most of which are applications")]
 pub(crate) enum Lends {
-    /// Those of an application lie in its receive heap.
+    /// An application gets them in its receive heap.
     Heap(Lent),
-    /// Those of another daemon wait as frames.
+    /// Messages for another daemon wait as frames.
     Frames(Waiting),
 }
 

@@ -24,6 +24,7 @@ mod lends;
 mod link;
 mod memory;
 mod numbered;
+mod operator;
 mod orders;
 mod outbox;
 mod peer;
@@ -37,7 +38,8 @@ mod text;
 mod typed;
 
 pub use change::Change;
-pub use daemon::{Daemon, Operator, Settings};
+pub use daemon::{Daemon, Settings};
+pub use operator::Operator;
 pub use orders::kind_of;
 pub use peer::{PeerTls, Peers};
 pub use route::Route;

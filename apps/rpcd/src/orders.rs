@@ -1,7 +1,7 @@
 //! The socket at which operators give orders.
 
 use crate::change::Change;
-use crate::daemon::Operator;
+use crate::operator::Operator;
 use crate::route::Route;
 use bertha_core::{Error, ErrorKind};
 use bertha_datapath_shm::Users;

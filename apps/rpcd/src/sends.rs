@@ -10,9 +10,9 @@ use parking_lot::{Mutex, RwLock};
 /// The messages that a party has sent.
 #[derive(Debug)]
 pub(crate) enum Sends {
-    /// Those of an application lie in its send heap, which is locked for changes while it grows alone.
+    /// An application has them in its send heap, which is locked for changes while it grows alone.
     Heap(RwLock<Foreign>),
-    /// Those of another daemon have come as frames.
+    /// Messages of another daemon have come as frames.
     Frames(Mutex<Numbered<Buf>>),
 }
 

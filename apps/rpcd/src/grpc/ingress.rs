@@ -2,6 +2,7 @@
 
 mod call;
 mod connection;
+mod head;
 mod health;
 mod party;
 mod reflection;

@@ -1,5 +1,6 @@
 //! A call of a stranger.
 
+use super::head::{GRPC, head};
 use super::party::{Parties, Party};
 use super::told;
 use crate::grpc::body::{self, Body};
@@ -19,9 +20,6 @@ use tokio::time::timeout;
 
 /// Time in which a request has to come whole, if it has no deadline.
 const WHOLE: Duration = Duration::from_secs(60);
-
-/// The content of messages of gRPC.
-const GRPC: &str = "application/grpc";
 
 /// Answers a call. A caller that resets its stream cancels it.
 pub(super) async fn answer(
@@ -126,13 +124,6 @@ impl Drop for Cancelling<'_> {
             self.party.take(Descriptor::Cancellation { call: self.call });
         }
     }
-}
-
-/// Returns the head of a response.
-pub(super) fn head() -> Response<()> {
-    let mut head = Response::new(());
-    head.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(GRPC));
-    head
 }
 
 /// Sends the outcome of a call.

@@ -1,6 +1,6 @@
 //! Questions about services, which the daemon answers itself.
 
-use super::call::head;
+use super::head::head;
 use super::party::Parties;
 use super::{health, reflection};
 use crate::grpc::status::{self, Code, Status};
