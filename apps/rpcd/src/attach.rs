@@ -2,12 +2,13 @@
 
 use crate::link::Link;
 use crate::state::State;
-use crate::typed::Typed;
 use bertha_core::{Error, ErrorKind};
 use bertha_datapath_shm::{Shm, ShmConnection, Users};
 use bertha_managed::attach::{Answer, Hello};
 use bertha_runtime::tokio::Credentials;
 use bertha_runtime::tokio::descriptors::refuse;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -59,16 +60,10 @@ async fn prepare(socket: &mut UnixStream, state: &State) -> Result<Arc<Link>, Er
     socket.read_exact(&mut header).await?;
     let mut rest = vec![0; Hello::rest(&header).map_err(refused)?];
     socket.read_exact(&mut rest).await?;
-    let hello = Hello::read(&header, &rest).map_err(refused)?;
+    let mut hello = Hello::read(&header, &rest).map_err(refused)?;
     drop(rest);
-    // A large schema takes milliseconds, for which other applications do not wait.
-    let heap = state.heap;
-    let made = tokio::task::spawn_blocking(move || {
-        let mut hello = hello;
-        let typed = Typed::read(std::mem::take(&mut hello.descriptors)).map_err(refused)?;
-        Link::application(hello, Arc::new(typed), heap).map_err(Error::from)
-    });
-    let link = made.await.map_err(io::Error::other)??;
+    let typed = state.typed(std::mem::take(&mut hello.descriptors)).await?;
+    let link = Link::application(hello, typed, state.heap)?;
     state.services.add(&link).map_err(refused)?;
     Ok(link)
 }
@@ -76,13 +71,16 @@ async fn prepare(socket: &mut UnixStream, state: &State) -> Result<Arc<Link>, Er
 /// Passes the socket of the queue on, and shares the queue's memory.
 async fn share(socket: &UnixStream, state: &State) -> Result<ShmConnection, Error> {
     let (ours, theirs) = StdStream::pair()?;
+    // The least that the kernel has, which is room for few answers.
+    set_socket_send_buffer_size(socket, 1).map_err(io::Error::from)?;
     send(socket, Answer::Taken, Some(std::os::fd::AsFd::as_fd(&theirs))).await?;
     drop(theirs);
     // The user was checked; the socket is of this process.
     Shm::new().users(Users::Any).waiting(state.waiting).take(ours).await
 }
 
-/// Sends an answer, with the descriptor that belongs to it.
+/// Sends an answer, with the descriptor that belongs to it, once earlier ones were taken: the kernel bounds the descriptors of a user that
+/// are on their way.
 pub(crate) async fn send(
     socket: &UnixStream,
     answer: Answer,
@@ -90,6 +88,9 @@ pub(crate) async fn send(
 ) -> io::Result<()> {
     let bytes = answer.to_bytes();
     let sent = socket.async_io(Interest::WRITABLE, || {
+        if poll(&mut [PollFd::new(socket, PollFlags::OUT)], Some(&Timespec::default()))? == 0 {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         let files: Vec<_> = file.into_iter().collect();

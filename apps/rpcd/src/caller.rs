@@ -4,11 +4,15 @@ use crate::calls::{Calls, NotBegun};
 use crate::delivery;
 use crate::link::{Caller, Link, Open};
 use crate::services::Services;
+use crate::state::State;
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::{Contents, Descriptor, InHeap, Kind, Message, Refusal};
 use bertha_schemas::{Fault, Limits, PrivateMemory};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Time after which an application lets others come first.
+pub(crate) const LONG: Duration = Duration::from_millis(1);
 
 /// A breach of the protocol. The application that committed it is detached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,13 +27,8 @@ pub(crate) enum Outcome<'a> {
     Failure { refusal: Refusal, may_have_run: bool },
 }
 
-/// Takes up to 64 descriptors of a caller.
-pub(crate) fn take(
-    link: &Arc<Link>,
-    descriptors: &[Descriptor],
-    now: Duration,
-    services: &Services,
-) -> Result<(), Breach> {
+/// Takes up to 64 descriptors of a caller. What passes the engines is [carried on](carry_on) before the next ones are taken.
+pub(crate) fn take(link: &Arc<Link>, descriptors: &[Descriptor], now: Duration) -> Result<(), Breach> {
     let mut caller = link.caller.lock();
     for descriptor in descriptors {
         match *descriptor {
@@ -46,13 +45,30 @@ pub(crate) fn take(
             _ => return Err(Breach("a caller answers")),
         }
     }
-    work(link, &mut caller, now, services);
+    work(link, &mut caller, now);
     Ok(())
 }
 
-/// Does what is due without a message, and carries on requests that engines let go.
-pub(crate) fn work(link: &Arc<Link>, caller: &mut Caller, now: Duration, services: &Services) {
-    let Caller { open, requests } = caller;
+/// Carries on what has passed the engines, for a time. Returns false if there is more: a request may take milliseconds to copy, and other
+/// applications come in between.
+pub(crate) fn carry_on(link: &Arc<Link>, state: &State) -> bool {
+    let begun = state.now();
+    let Caller { open, passed, .. } = &mut *link.caller.lock();
+    while let Some(message) = passed.pop_front() {
+        match message.kind {
+            Kind::Request => give(link, open, message, begun, &state.services),
+            _ => cancel(link, &mut open.calls, message.call),
+        }
+        if state.now() - begun > LONG {
+            break;
+        }
+    }
+    passed.is_empty()
+}
+
+/// Leads requests through the engines, and does what is due without a message.
+fn work(link: &Arc<Link>, caller: &mut Caller, now: Duration) {
+    let Caller { open, requests, passed } = caller;
     let Open { chain, calls, .. } = open;
     let room = link.heap.saturating_sub(calls.copied());
     let mut copies = Copies { link, calls, room, made: Vec::new() };
@@ -65,12 +81,7 @@ pub(crate) fn work(link: &Arc<Link>, caller: &mut Caller, now: Duration, service
     for request in requests.take_ended().filter(|message| message.kind == Kind::Request) {
         end(link, calls, request.call);
     }
-    for message in requests.drain() {
-        match message.kind {
-            Kind::Request => give(link, open, message, now, services),
-            _ => cancel(link, &mut open.calls, message.call),
-        }
-    }
+    passed.extend(requests.drain());
 }
 
 /// Ends a call with an outcome that a server gives.

@@ -12,14 +12,19 @@ use bertha_chunnels::rpc::FailureKind;
 use bertha_core::{Base, Buf, Error};
 use bertha_managed::attach::{Hello, Role};
 use bertha_managed::heap::{Foreign, Lent};
-use bertha_managed::{Burst, Chain, Descriptor, InHeap, Refusal};
-use bertha_schemas::{Fault, PrivateMemory};
+use bertha_managed::{Burst, Chain, Descriptor, InHeap, Message, Refusal};
+use bertha_schemas::{Digest, Fault, PrivateMemory, Schema};
 use parking_lot::{Mutex, RwLock};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-/// Number of descriptors that wait to be heard, above which nothing more is taken of an application.
+/// Number of descriptors that wait to be heard, besides calls, above which nothing more is taken of a caller.
 const UNHEARD: usize = 1024;
+
+/// The same of a server: more than notices about answers to all requests for which it has places. A server that answers its calls one after
+/// another does not listen while its queue is full, and hears such a notice behind its calls.
+const UNHEARD_BY_SERVER: usize = 1 << 16;
 
 /// A party with one service, which it calls or serves.
 #[derive(Debug)]
@@ -37,10 +42,14 @@ pub(crate) struct Link {
     heard: Notify,
     /// The engines have changed.
     pub(crate) changed: Notify,
+    /// The application has no place any more.
+    detached: Notify,
     /// The calls that the application makes. Who holds this lock may take that of an outbox, and not the other way round.
     pub(crate) caller: Mutex<Caller>,
     /// The calls that the application has to answer.
     pub(crate) given: Mutex<Given<Arc<Link>>>,
+    /// The difference from another schema, the last that was looked for: it takes as long as the schemas are.
+    difference: Mutex<Option<(Digest, Arc<str>)>>,
 }
 
 /// The calls of an application, and the engines that they pass.
@@ -48,6 +57,8 @@ pub(crate) struct Link {
 pub(crate) struct Caller {
     pub(crate) open: Open,
     pub(crate) requests: Burst,
+    /// Requests and cancellations that have passed the engines.
+    pub(crate) passed: VecDeque<Message>,
 }
 
 /// The open calls of an application, and the engines that their outcomes pass.
@@ -96,8 +107,10 @@ impl Link {
             waits: Notify::new(),
             heard: Notify::new(),
             changed: Notify::new(),
+            detached: Notify::new(),
             caller: Mutex::new(Caller::new(Chain::new(typed.binding.clone()))),
             given: Mutex::default(),
+            difference: Mutex::default(),
             typed,
         }
     }
@@ -126,12 +139,42 @@ impl Link {
         self.outbox.lock().bytes_of(descriptor, base)
     }
 
-    /// Waits until the party has heard most of the answers to what it said: one that does not listen has nothing to say. Requests that a
-    /// server has to hear do not count, since it may have to say something before it listens.
+    /// Waits until the party has heard most of the answers to what it said: one that does not listen has nothing to say. Calls that a server
+    /// has to hear do not count: it may answer one before it hears the next.
     pub(crate) async fn is_heard(&self) {
-        while self.outbox.lock().answers() > UNHEARD {
+        let most = match self.role {
+            Role::Caller => UNHEARD,
+            Role::Server => UNHEARD_BY_SERVER,
+        };
+        while self.outbox.lock().answers() > most {
             self.heard.notified().await;
         }
+    }
+
+    /// Returns what distinguishes the schema of the application from another.
+    #[cold]
+    pub(crate) fn difference_from(&self, other: &Schema) -> Arc<str> {
+        let mut last = self.difference.lock();
+        match &*last {
+            Some((digest, difference)) if *digest == other.digest() => Arc::clone(difference),
+            _ => {
+                let difference = self.typed.binding.schema.difference(other.lines());
+                let difference: Arc<str> =
+                    difference.map_or_else(String::new, |difference| difference.to_string()).into();
+                *last = Some((other.digest(), Arc::clone(&difference)));
+                difference
+            }
+        }
+    }
+
+    /// Makes the task of the application end.
+    pub(crate) fn detach(&self) {
+        self.detached.notify_one();
+    }
+
+    /// Waits until the application has to be detached.
+    pub(crate) async fn is_detached(&self) {
+        self.detached.notified().await;
     }
 
     /// Makes the task of the application look for what is due.
@@ -203,6 +246,6 @@ impl Link {
 impl Caller {
     fn new(chain: Chain) -> Self {
         let open = Open { chain, calls: Calls::default(), outcomes: Burst::new() };
-        Self { open, requests: Burst::new() }
+        Self { open, requests: Burst::new(), passed: VecDeque::new() }
     }
 }

@@ -12,8 +12,8 @@ use std::mem;
 pub(crate) struct Outbox {
     pub(crate) lends: Lends,
     descriptors: Vec<Descriptor>,
-    /// Number of requests among the descriptors. Calls that a server may have are bounded.
-    requests: usize,
+    /// Number of requests and cancellations among the descriptors, which the room for requests bounds.
+    calls: usize,
     done: Done,
 }
 
@@ -27,11 +27,12 @@ pub(crate) struct News {
 
 impl Outbox {
     pub(crate) fn new(lends: Lends) -> Self {
-        Self { lends, descriptors: Vec::new(), requests: 0, done: Done::default() }
+        Self { lends, descriptors: Vec::new(), calls: 0, done: Done::default() }
     }
 
     pub(crate) fn push(&mut self, descriptor: Descriptor) {
-        self.requests += usize::from(matches!(descriptor, Descriptor::Request { .. }));
+        let is_of_call = matches!(descriptor, Descriptor::Request { .. } | Descriptor::Cancellation { .. });
+        self.calls += usize::from(is_of_call);
         self.descriptors.push(descriptor);
     }
 
@@ -43,15 +44,15 @@ impl Outbox {
         }
     }
 
-    /// Returns the number of descriptors besides requests.
+    /// Returns the number of descriptors besides requests and cancellations.
     pub(crate) fn answers(&self) -> usize {
-        self.descriptors.len() - self.requests
+        self.descriptors.len() - self.calls
     }
 
     /// Puts all descriptors into a buffer that is empty.
     pub(crate) fn take(&mut self, descriptors: &mut Vec<Descriptor>) -> News {
         self.close_done();
-        self.requests = 0;
+        self.calls = 0;
         mem::swap(&mut self.descriptors, descriptors);
         let (regions, granted) = self.lends.take_new_regions();
         News { regions, granted }
@@ -94,13 +95,13 @@ mod tests {
     use bertha_managed::InHeap;
 
     #[test]
-    fn requests_are_no_answers() {
+    fn calls_are_no_answers() {
         let mut outbox = Outbox::new(Lends::Frames(Waiting::new(0)));
         let message = InHeap::default();
         outbox.push(Descriptor::Request { call: 1, method: 0, message, milliseconds: 0 });
         outbox.push(Descriptor::Response { call: 1, message });
         outbox.push(Descriptor::Cancellation { call: 2 });
-        assert_eq!(outbox.answers(), 2);
+        assert_eq!(outbox.answers(), 1);
         let mut descriptors = Vec::new();
         assert_eq!(outbox.take(&mut descriptors).granted, 0);
         assert_eq!((outbox.answers(), descriptors.len()), (0, 3));

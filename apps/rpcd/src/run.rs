@@ -1,6 +1,7 @@
 //! The tasks of a party.
 
 use crate::attach::{Attached, send};
+use crate::caller::Breach;
 use crate::link::Link;
 use crate::sends::Sends;
 use crate::state::State;
@@ -15,6 +16,7 @@ use std::io;
 use std::sync::Arc;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
+use tokio::task::yield_now;
 use tokio::time::sleep_until;
 
 /// Number of descriptors that are taken in a turn.
@@ -27,6 +29,7 @@ pub(crate) async fn run(attached: &Attached, state: &State) -> Result<(), Error>
         ended = receive(link, queue, state) => ended,
         ended = tell(link, queue, Some(socket)) => ended,
         ended = grow(link, socket) => ended,
+        () = link.is_detached() => Err(unsuited()),
     };
     end(link, state, "the server has gone", true);
     ended
@@ -41,6 +44,7 @@ pub(crate) async fn run_daemon(
     let ended = tokio::select! {
         ended = receive(link, connection, state) => ended,
         ended = tell(link, connection, None) => ended,
+        () = link.is_detached() => Err(unsuited()),
     };
     end(link, state, "the connection to the daemon of the server has ended", true);
     ended
@@ -73,13 +77,33 @@ async fn receive(link: &Arc<Link>, queue: &impl Connection<Data = Buf>, state: &
         for bytes in received.drain(..) {
             descriptors.push(link.read(bytes).ok_or_else(|| broken("its queue has what is no descriptor"))?);
         }
-        match link.role {
-            Role::Caller => caller::take(link, &descriptors, state.now(), &state.services),
-            Role::Server => server::take(link, &descriptors, state.now()),
+        take(link, &descriptors, state).await.map_err(|breach| broken(breach.0))?;
+        if descriptors.len() == TURN {
+            // It has more to say, and so may others.
+            yield_now().await;
         }
-        .map_err(|breach| broken(breach.0))?;
         descriptors.clear();
     }
+}
+
+/// Takes descriptors, and lets other applications come in between where they take long.
+async fn take(link: &Arc<Link>, mut descriptors: &[Descriptor], state: &State) -> Result<(), Breach> {
+    match link.role {
+        Role::Caller => {
+            caller::take(link, descriptors, state.now())?;
+            while !caller::carry_on(link, state) {
+                yield_now().await;
+            }
+        }
+        Role::Server => loop {
+            descriptors = server::take(link, descriptors, state)?;
+            if descriptors.is_empty() {
+                break;
+            }
+            yield_now().await;
+        },
+    }
+    Ok(())
 }
 
 /// Tells the party what it has to hear: of regions first, then of what lies in them. Only an application has them, and the socket for them.
@@ -91,12 +115,15 @@ async fn tell(
     let (mut descriptors, mut failed) = (Vec::new(), None);
     loop {
         let news = link.news(&mut descriptors).await;
-        if let (Some(socket), false) = (socket, news.regions.is_empty()) {
+        if let Some(socket) = socket {
+            let mut granted = news.granted - news.regions.iter().map(Region::bytes).sum::<usize>();
             for region in &news.regions {
+                granted += region.bytes();
                 send(socket, Answer::Lent { bytes: region.bytes() as u64 }, Some(region.file())).await?;
+                // The application takes a region when it hears of it, and the next is sent when it has.
+                let grown = Descriptor::Grown { bytes: granted as u64 };
+                queue.send(link.bytes_of(grown, queue.base())?).await?;
             }
-            let grown = Descriptor::Grown { bytes: news.granted as u64 };
-            queue.send(link.bytes_of(grown, queue.base())?).await?;
         }
         let messages = descriptors.drain(..).map_while(|descriptor| {
             link.bytes_of(descriptor, queue.base()).map_err(|error| failed = Some(error)).ok()
@@ -142,6 +169,11 @@ fn granted(link: &Link, bytes: usize) -> Option<Region> {
             None
         }
     }
+}
+
+#[cold]
+fn unsuited() -> Error {
+    Error::new(ErrorKind::Refused, "a policy on the service does not suit the caller's schema")
 }
 
 #[cold]

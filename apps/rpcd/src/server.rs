@@ -1,15 +1,22 @@
 //! The way of outcomes from a server.
 
-use crate::caller::{self, Breach, Outcome};
+use crate::caller::{self, Breach, LONG, Outcome};
 use crate::link::Link;
+use crate::state::State;
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::{Descriptor, Refusal};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Takes up to 64 descriptors of a server.
-pub(crate) fn take(link: &Arc<Link>, descriptors: &[Descriptor], now: Duration) -> Result<(), Breach> {
-    for descriptor in descriptors {
+/// Takes descriptors of a server, for a time. Returns those that are left: a response may take milliseconds to copy, and other applications
+/// come in between.
+pub(crate) fn take<'a>(
+    link: &Arc<Link>,
+    descriptors: &'a [Descriptor],
+    state: &State,
+) -> Result<&'a [Descriptor], Breach> {
+    let now = state.now();
+    for (place, descriptor) in descriptors.iter().enumerate() {
         match *descriptor {
             Descriptor::Response { call, message } => {
                 on_outcome(link, call, || Outcome::Response(link, message), now);
@@ -33,8 +40,11 @@ pub(crate) fn take(link: &Arc<Link>, descriptors: &[Descriptor], now: Duration) 
             Descriptor::Done(done) => link.take_back(done.numbers()),
             _ => return Err(Breach("a server calls")),
         }
+        if state.now() - now > LONG {
+            return Ok(&descriptors[place + 1..]);
+        }
     }
-    Ok(())
+    Ok(&[])
 }
 
 /// Fails all calls of a server that has gone.

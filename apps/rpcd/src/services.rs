@@ -5,7 +5,7 @@ use crate::link::Link;
 use crate::route::Route;
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::attach::Role;
-use bertha_managed::{Refusal, Unchanged};
+use bertha_managed::{Chain, Refusal, Unchanged};
 use bertha_schemas::Digest;
 use parking_lot::Mutex;
 use prost::Message;
@@ -174,21 +174,33 @@ impl Services {
         link
     }
 
-    /// Changes the chains of all callers of a service, and the policies on later ones. Stops at the first chain that refuses.
+    /// Changes the chains of all callers of a service, and the policies on later ones. Stops at the first chain that refuses. A caller of
+    /// another schema than the server's, which has no calls there, is detached instead: it keeps nobody from a policy.
     pub(crate) fn change(&self, service: &str, change: &Change) -> Result<(), Unchanged> {
         let _order = self.changes.lock();
-        let (callers, mut policies) = {
+        let (server, callers, mut policies) = {
             let services = self.services.lock();
-            let service = services.get(service);
-            service
-                .map_or_else(Default::default, |service| (service.callers.clone(), service.policies.clone()))
+            services.get(service).map_or_else(Default::default, |service| {
+                (service.server.clone(), service.callers.clone(), service.policies.clone())
+            })
         };
         change.apply_to_policies(&mut policies)?;
+        let schema = server.map(|server| server.typed.binding.clone());
+        if let (Some(binding), Change::Add { .. }) = (&schema, change) {
+            change.apply(&mut Chain::new(binding.clone()))?;
+        }
+        let is_other = |caller: &Link| {
+            let digest = caller.typed.binding.schema.digest();
+            schema.as_ref().is_some_and(|binding| binding.schema.digest() != digest)
+        };
         for (place, caller) in callers.iter().enumerate() {
             let changed = change.apply(&mut caller.caller.lock().open.chain);
             // What an engine held when it was removed goes on at once.
             caller.look();
-            if let Err(error) = changed {
+            if changed.is_err() && is_other(caller) {
+                self.remove(caller);
+                caller.detach();
+            } else if let Err(error) = changed {
                 callers[..place].iter().for_each(|caller| change.undo(&mut caller.caller.lock().open.chain));
                 return Err(error);
             }
@@ -225,12 +237,10 @@ fn nobody(caller: &Link) -> Refusal {
 
 /// Checks that the two ends of a call have one schema.
 fn check(caller: &Link, server: &Link) -> Result<(), Refusal> {
-    let (ours, theirs) = (&caller.typed.binding.schema, &server.typed.binding.schema);
-    if ours.digest() == theirs.digest() {
+    let theirs = &server.typed.binding.schema;
+    if caller.typed.binding.schema.digest() == theirs.digest() {
         return Ok(());
     }
-    let difference = ours.difference(theirs.lines());
-    let reason = difference.map_or_else(String::new, |difference| difference.to_string());
-    let reason = format!("the server has another schema: {reason}").into();
+    let reason = format!("the server has another schema: {}", caller.difference_from(theirs)).into();
     Err(Refusal { kind: FailureKind::Malformed, reason })
 }

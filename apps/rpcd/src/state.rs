@@ -1,9 +1,18 @@
 //! The settings and services that all applications of a daemon have in common.
 
 use crate::services::Services;
+use crate::typed::Typed;
+use bertha_core::{Error, ErrorKind};
 use bertha_datapath_shm::{Users, Waiting};
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
 use tokio::time::Instant;
+
+/// Number of bytes above which schemas are read one at a time.
+const LARGE: usize = 16 << 10;
 
 #[derive(Debug)]
 pub(crate) struct State {
@@ -12,12 +21,26 @@ pub(crate) struct State {
     pub(crate) waiting: Waiting,
     /// Number of bytes to which each heap of an application grows.
     pub(crate) heap: usize,
+    /// The place for a large schema that is read: many at once would take the processor from calls.
+    reading: Semaphore,
     began: Instant,
 }
 
 impl State {
     pub(crate) fn new(services: Services, users: Users, waiting: Waiting, heap: usize) -> Self {
-        Self { services, users, waiting, heap, began: Instant::now() }
+        Self { services, users, waiting, heap, reading: Semaphore::new(1), began: Instant::now() }
+    }
+
+    /// Reads the schema of a service. A large one takes milliseconds, for which calls of others do not wait.
+    ///
+    /// # Errors
+    /// [`Refused`](ErrorKind::Refused) with what is wrong with the schema.
+    pub(crate) async fn typed(&self, descriptors: Vec<u8>) -> Result<Arc<Typed>, Error> {
+        let is_large = descriptors.len() > LARGE;
+        let place = async { if is_large { self.reading.acquire().await.map(Some) } else { Ok(None) } };
+        let _place = place.await.map_err(io::Error::other)?;
+        let typed = spawn_blocking(move || Typed::read(descriptors)).await.map_err(io::Error::other)?;
+        typed.map(Arc::new).map_err(|unsuitable| Error::new(ErrorKind::Refused, unsuitable.to_string()))
     }
 
     /// Returns the time since the daemon began, which is the clock of engines.

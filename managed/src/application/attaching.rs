@@ -8,6 +8,7 @@ use crate::method::Service;
 use bertha_core::{Error, ErrorKind};
 use bertha_datapath_shm::heap::{Heap, Received, Source};
 use bertha_datapath_shm::{Shm, Users, Waiting};
+use bertha_runtime::tokio::Credentials;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -28,6 +29,7 @@ pub struct Attach {
     application: String,
     within: Duration,
     waiting: Waiting,
+    users: Users,
     heap: usize,
 }
 
@@ -39,6 +41,7 @@ impl Attach {
             application: application.into(),
             within: Duration::from_secs(10),
             waiting: Waiting::Park,
+            users: Users::Same,
             heap: 256 << 20,
         }
     }
@@ -55,6 +58,13 @@ impl Attach {
         Self { waiting, ..self }
     }
 
+    /// Sets the users whose daemons the application trusts: [its own and root](Users::Same) by default. The memory that a daemon lends is read
+    /// as it is.
+    #[must_use]
+    pub fn users(self, users: Users) -> Self {
+        Self { users, ..self }
+    }
+
     /// Sets the number of bytes up to which each heap grows: 256 MiB by default. The daemon may grant fewer.
     #[must_use]
     pub fn heap(self, bytes: usize) -> Self {
@@ -65,7 +75,7 @@ impl Attach {
     ///
     /// # Errors
     /// [`TimedOut`](ErrorKind::TimedOut) if no daemon was there in time, and [`Refused`](ErrorKind::Refused) with the reason if it does not
-    /// take the application. The errors of the system.
+    /// take the application, or is of a user who is not [trusted](Self::users). The errors of the system.
     pub async fn client<S: Service>(&self, name: &str) -> Result<Client<S>, Error> {
         Ok(Client::new(self.link(Role::Caller, name, S::descriptors()).await?))
     }
@@ -81,6 +91,7 @@ impl Attach {
     async fn link(&self, role: Role, service: &str, descriptors: &[u8]) -> Result<Arc<Link>, Error> {
         let until = Instant::now() + self.within;
         let socket = self.find(until).await?;
+        self.check(&socket)?;
         let received = Received::new(self.heap)?;
         let grants = Grants::default();
         let heap = Heap::new(self.heap, Grants(Arc::clone(&grants.0)))?;
@@ -98,7 +109,7 @@ impl Attach {
         let (control, queue) = opened.map_err(io::Error::other)?.map_err(|error| self.refused(error))?;
         let control = Arc::new(control);
         let _first = grants.0.set(Arc::clone(&control));
-        // The daemon's user is checked by the rights of its path.
+        // The daemon's user was checked.
         let queue = Shm::new().users(Users::Any).waiting(self.waiting).offer(queue).await?;
         Ok(Link::new(queue, heap, control))
     }
@@ -113,6 +124,17 @@ impl Attach {
                 Err(_) => sleep(PAUSE).await,
             }
         }
+    }
+
+    /// Refuses a daemon whose user is not trusted.
+    fn check(&self, socket: &UnixStream) -> Result<(), Error> {
+        let user = Credentials::of_peer(socket)?.user;
+        if self.users.contain(user) {
+            return Ok(());
+        }
+        let path = self.path.display();
+        let what = format!("the daemon at {path} is of user {user}, whom `Attach::users` does not name");
+        Err(Error::new(ErrorKind::Refused, what))
     }
 
     #[cold]

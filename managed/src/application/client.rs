@@ -99,11 +99,13 @@ impl<'a> Call<'a> {
             Some(open) => open.insert(number, sender),
             None => return Err(disconnected().before_running()),
         };
-        let mut call = Call { calls, number, request: InHeap::default(), outcome, is_sent: false };
-        let full =
-            |_: heap::Full| Failure::of(FailureKind::Overloaded, "the send heap has no room for the request");
-        call.request = calls.link.put(request).map_err(full)?;
-        Ok(call)
+        match calls.link.put(request) {
+            Ok(request) => Ok(Call { calls, number, request, outcome, is_sent: false }),
+            Err(_full) => {
+                calls.forget(number);
+                Err(Failure::of(FailureKind::Overloaded, "the send heap has no room for the request"))
+            }
+        }
     }
 
     async fn outcome<M: Method>(&mut self, within: Option<Duration>) -> Result<Lent<M::Response>, Failure> {

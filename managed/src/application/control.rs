@@ -5,7 +5,9 @@ use bertha_datapath_shm::heap::Received;
 use bertha_runtime::tokio::descriptors::receive;
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use std::io::{self, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
@@ -43,11 +45,23 @@ impl Control {
     }
 
     /// Asks for a region of the send heap, and waits for it.
+    ///
+    /// The regions lie in the order in which the daemon grants them. So an answer that was missed ends the connection.
     pub(super) fn grow(&self, bytes: usize) -> io::Result<OwnedFd> {
         let socket = self.socket.lock();
-        (&*socket).write_all(&Grow { bytes: bytes as u64 }.to_bytes())?;
+        let granted = self.granted(&socket, bytes);
+        if granted.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::QuotaExceeded)
+            && let Err(error) = socket.shutdown(Shutdown::Both)
+        {
+            tracing::debug!(%error, "the daemon was faster");
+        }
+        granted
+    }
+
+    fn granted(&self, mut socket: &UnixStream, bytes: usize) -> io::Result<OwnedFd> {
+        socket.write_all(&Grow { bytes: bytes as u64 }.to_bytes())?;
         loop {
-            match hear(&socket)? {
+            match hear(socket)? {
                 (Answer::Granted { .. }, Some(file)) => return Ok(file),
                 (Answer::Full, None) => return Err(io::ErrorKind::QuotaExceeded.into()),
                 (Answer::Lent { .. }, Some(file)) => self.received.add(file)?,
@@ -78,7 +92,9 @@ fn unexpected() -> io::Error {
 fn hear(socket: &UnixStream) -> io::Result<(Answer, Option<OwnedFd>)> {
     let (mut bytes, mut read, mut file) = ([0; Answer::SIZE], 0, None);
     while read < bytes.len() {
-        if poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&ANSWERED))? == 0 {
+        // A signal that the application handles ends the system call, and not the wait.
+        let ready = retry_on_intr(|| poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&ANSWERED)))?;
+        if ready == 0 {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "the daemon does not answer"));
         }
         let (more, mut attached) = receive(socket, &mut bytes[read..])?;
@@ -104,4 +120,33 @@ fn read_text(socket: &UnixStream, bytes: u32) -> String {
 /// Returns the bytes of a hello.
 pub(super) fn hello(hello: &Hello) -> io::Result<Vec<u8>> {
     hello.to_bytes().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn control() -> (Control, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        (Control { socket: Mutex::new(ours), received: Received::new(1 << 20).unwrap() }, theirs)
+    }
+
+    #[test]
+    fn an_answer_that_is_missed_ends_the_connection() {
+        let (control, mut daemon) = control();
+        daemon.write_all(&Answer::Taken.to_bytes()).unwrap();
+        assert_eq!(control.grow(65_536).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        let mut said = Vec::new();
+        daemon.read_to_end(&mut said).unwrap();
+        assert_eq!(said, Grow { bytes: 65_536 }.to_bytes());
+    }
+
+    #[test]
+    fn a_heap_that_may_not_grow_asks_again() {
+        let (control, mut daemon) = control();
+        for _ in 0..2 {
+            daemon.write_all(&Answer::Full.to_bytes()).unwrap();
+            assert_eq!(control.grow(65_536).unwrap_err().kind(), io::ErrorKind::QuotaExceeded);
+        }
+    }
 }

@@ -95,7 +95,7 @@ fn answer(link: &Arc<Link>, call: u64, outcome: Result<request::Answer, Status>,
         Ok((frame, at)) => {
             let message = InHeap { at, bytes: frame.len() as u32, number: link.keep(frame) };
             let response = Descriptor::Response { call, message };
-            if let Err(breach) = server::take(link, &[response], state.now()) {
+            if let Err(breach) = server::take(link, &[response], state) {
                 tracing::error!(reason = breach.0, "the daemon does not follow its own protocol");
             }
         }

@@ -4,14 +4,12 @@ use super::{PeerTls, greeting, tcp};
 use crate::link::Link;
 use crate::run::run_daemon;
 use crate::state::State;
-use crate::typed::Typed;
 use bertha::Runs;
 use bertha::kernel::Tcp;
 use bertha::negotiation::Negotiate;
 use bertha::prelude::*;
 use bertha_core::{Addr, Base, BoxFuture, Buf, Connection, Error, ErrorKind};
 use bertha_managed::attach::Role;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -89,11 +87,9 @@ async fn hear(
     state: &State,
 ) -> Result<Arc<Link>, Error> {
     let hello = greeting::hear(connection).await?;
-    // A large schema takes milliseconds, for which others do not wait.
-    let typed = tokio::task::spawn_blocking(move || Typed::read(hello.descriptors));
-    let typed = typed.await.map_err(io::Error::other)?.map_err(refused)?;
+    let typed = state.typed(hello.descriptors).await?;
     let name = format!("{} at {peer}", hello.application);
-    Ok(Link::daemon(name, hello.service, Role::Caller, Arc::new(typed), state.heap))
+    Ok(Link::daemon(name, hello.service, Role::Caller, typed, state.heap))
 }
 
 fn refused(reason: impl ToString) -> Error {

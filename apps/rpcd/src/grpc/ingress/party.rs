@@ -15,6 +15,7 @@ use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
+use tokio::task::yield_now;
 use tokio::time::sleep_until;
 
 /// Number of bytes of the requests of a connection that are read at once.
@@ -74,9 +75,11 @@ impl Parties {
 impl Party {
     /// Takes what the caller says.
     pub(super) fn take(&self, descriptor: Descriptor) {
-        let taken = caller::take(&self.link, &[descriptor], self.state.now(), &self.state.services);
-        if let Err(breach) = taken {
+        if let Err(breach) = caller::take(&self.link, &[descriptor], self.state.now()) {
             tracing::error!(reason = breach.0, "the daemon does not follow its own protocol");
+        }
+        if !caller::carry_on(&self.link, &self.state) {
+            self.link.look();
         }
     }
 }
@@ -118,6 +121,9 @@ async fn tend(link: Arc<Link>, calls: Arc<Pending>, state: Arc<State>) {
             }
         }
         // A burst without descriptors does what is due.
-        let _taken = caller::take(&link, &[], state.now(), &state.services);
+        let _taken = caller::take(&link, &[], state.now());
+        while !caller::carry_on(&link, &state) {
+            yield_now().await;
+        }
     }
 }
