@@ -1896,7 +1896,7 @@ async fn floods_of_calls_and_cancellations() {
 #[tokio::test]
 #[ignore = "a part of the test of kills"]
 async fn an_application_that_is_killed() {
-    let path = PathBuf::from(std::env::var("ATTACK_PATH").unwrap());
+    let Ok(path) = std::env::var("ATTACK_PATH") else { return };
     let service = std::env::var("ATTACK_SERVICE").unwrap();
     let attach = Attach::new(&path, "doomed");
     let _serving = match attach.server::<Hotel>(&service).await {
@@ -2282,7 +2282,7 @@ async fn a_request_without_room_takes_no_memory_of_another() {
 #[ignore = "a part of the test of signals"]
 async fn an_application_that_is_interrupted() {
     let _signals = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::user_defined1()).unwrap();
-    let path = PathBuf::from(std::env::var("ATTACK_PATH").unwrap());
+    let Ok(path) = std::env::var("ATTACK_PATH") else { return };
     let client = Attach::new(&path, "interrupted").client::<Hotel>("hotel").await.unwrap();
     works(&client, 1).await;
     println!("attached");
@@ -2476,4 +2476,60 @@ async fn others_come_between_requests_that_cost_much() {
         given += u32::from(matches!(descriptor, Descriptor::Request { .. }));
     }
     assert!(given < 64, "{given} requests were copied before a call of another application");
+}
+
+/// Applications that take all mappings that the system gives a process: what fails meanwhile works when they have gone.
+#[tokio::test(flavor = "multi_thread")]
+async fn mappings_that_run_out() {
+    let daemon = Process::start(&[]);
+    let _serving = serve(server(&daemon.path).await);
+    let honest = client(&daemon.path).await;
+    works(&honest, 10).await;
+    let (files, mappings) = (daemon.files(), daemon.mappings());
+    let path = daemon.path.clone();
+    let attackers = tokio::task::spawn_blocking(move || {
+        let mut attackers = Vec::new();
+        for _ in 0..280 {
+            let hello = hello(Role::Caller, "hotel", Hotel::descriptors());
+            let Some(mut attacker) = Attacker::try_attach(&path, &hello) else { continue };
+            for _ in 0..256 {
+                attacker.control.write_all(&Grow { bytes: 65536 }.to_bytes()).unwrap();
+                if !matches!(hear(&attacker.control), Some((Answer::Granted { .. }, _))) {
+                    break;
+                }
+            }
+            attackers.push(attacker);
+        }
+        attackers
+    })
+    .await
+    .unwrap();
+    println!("{} attackers, {} mappings", attackers.len(), daemon.mappings());
+    let long = "x".repeat(3 << 20);
+    let asked = |client: &Client<Hotel>| {
+        let mut guests = bertha_managed::heap::Vec::new_in(client.heap());
+        let mut text = bertha_managed::heap::String::new_in(client.heap());
+        text.try_reserve(long.len()).ok()?;
+        text.push_str(&long);
+        guests.push(text);
+        let customer = bertha_managed::heap::String::new_in(client.heap());
+        Some(hotel::Request { customer, nights: 1, guests })
+    };
+    match asked(&honest) {
+        Some(asked) => println!("{:?}", honest.call::<Reserve>(asked, Some(SOON)).await.err()),
+        None => println!("no memory"),
+    }
+    let late = daemon.attach().within(Duration::from_secs(3)).client::<Hotel>("hotel").await;
+    println!("late: {:?}", late.err());
+    drop(attackers);
+    assert!(daemon.settles(files), "{files} -> {}", daemon.files());
+    println!("mappings {mappings} -> {}", daemon.mappings());
+    let late = client(&daemon.path).await;
+    for client in [&late, &honest] {
+        let asked = asked(client).unwrap();
+        let outcome = client.call::<Reserve>(asked, Some(SOON)).await;
+        println!("afterwards: {:?}", outcome.as_ref().err());
+        outcome.unwrap();
+    }
+    assert!(daemon.mappings() <= mappings + 50, "{mappings} -> {}", daemon.mappings());
 }

@@ -71,8 +71,11 @@ impl Span {
         if self.regions == REGIONS {
             return Err(io::ErrorKind::QuotaExceeded.into());
         }
-        self.regions += 1;
         let (place, flags) = (self.start().wrapping_add(self.mapped), MapFlags::SHARED | MapFlags::FIXED);
+        // Where the system has no mapping left for a region, this fails, and the range stays as it was.
+        // SAFETY: the range lies within the span, whose addresses all belong to it, and behind the regions that are in use.
+        unsafe { mprotect(place.cast(), bytes, MprotectFlags::READ) }?;
+        self.regions += 1;
         // SAFETY: the range lies within the span, whose addresses all belong to it, and behind the regions that are in use.
         let made = unsafe { mmap(place.cast(), bytes, access, flags, file, 0) };
         // Some kernels leave a hole where they fail, which may become memory of another part of the process.
