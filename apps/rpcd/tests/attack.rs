@@ -2533,3 +2533,25 @@ async fn mappings_that_run_out() {
     }
     assert!(daemon.mappings() <= mappings + 50, "{mappings} -> {}", daemon.mappings());
 }
+
+/// A schema with as many methods as there may be, for each of which a policy looks for its field.
+#[tokio::test(flavor = "multi_thread")]
+async fn policies_on_many_methods() {
+    let daemon = Process::start(&["--engine", "evil:acl:field=next.next.next.text deny=eve"]);
+    let _serving = serve(server(&daemon.path).await);
+    let honest = client(&daemon.path).await;
+    let path = daemon.path.clone();
+    let methods: Vec<_> = (0..bertha_schemas::Schema::METHODS)
+        .map(|number| (format!("P{number}"), ".a.Node".into(), ".a.Node".into()))
+        .collect();
+    let messages = vec![message("Empty", vec![]), node()];
+    let bytes = FileDescriptorSet { file: vec![file(messages, "A", &methods)] }.encode_to_vec();
+    let (taken, longest) = beside("policies", honest, move || {
+        (0..10)
+            .filter(|_| Attacker::try_attach(&path, &hello(Role::Caller, "evil", &bytes)).is_some())
+            .count()
+    })
+    .await;
+    println!("  {taken} taken");
+    assert!(taken == 10 && longest < Duration::from_secs(1), "{longest:?}");
+}
