@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 /// Number of descriptors that wait to be heard, besides calls, above which nothing more is taken of a caller.
 const UNHEARD: usize = 1024;
 
-/// The same of a server: more than notices about answers to all requests for which it has places. A server that answers its calls one after
+/// The number for a server is larger than that of notices about answers to all requests for which it has places. A server that answers its calls one after
 /// another does not listen while its queue is full, and hears such a notice behind its calls.
 const UNHEARD_BY_SERVER: usize = 1 << 16;
 
