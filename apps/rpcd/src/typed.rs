@@ -2,6 +2,7 @@
 
 use bertha_managed::Binding;
 use bertha_schemas::{MessageId, Method, Plan, Schema, Unsuitable};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The schema of a service, with the messages of its methods.
@@ -11,6 +12,8 @@ pub(crate) struct Typed {
     /// The descriptor set, as other daemons get it.
     pub(crate) descriptors: Vec<u8>,
     methods: Vec<Messages>,
+    /// The full names of the services.
+    services: HashSet<String>,
 }
 
 /// The messages of a method.
@@ -28,18 +31,24 @@ impl Typed {
     pub(crate) fn read(descriptors: Vec<u8>) -> Result<Self, Unsuitable> {
         let schema = Schema::read(&descriptors)?;
         let plan = Plan::new(&schema);
+        let services = schema.methods().iter().map(|method| method.service.clone()).collect();
         let messages = |method: &Method| {
             let (request, response) = (plan.message(&method.request)?, plan.message(&method.response)?);
             Some(Messages { request, response })
         };
         // The plan has each message that a method reaches.
         let methods = schema.methods().iter().filter_map(messages).collect();
-        Ok(Self { binding: Binding { schema: Arc::new(schema), plan: Arc::new(plan) }, descriptors, methods })
+        Ok(Self {
+            binding: Binding { schema: Arc::new(schema), plan: Arc::new(plan) },
+            descriptors,
+            methods,
+            services,
+        })
     }
 
     /// Returns true if the schema has a service of this full name.
     pub(crate) fn has(&self, service: &str) -> bool {
-        self.binding.schema.methods().iter().any(|method| method.service == service)
+        self.services.contains(service)
     }
 
     /// Returns the number of a method that takes and returns one message.

@@ -108,6 +108,50 @@ async fn what_goes_wrong_has_the_code_of_grpc() {
 }
 
 #[tokio::test]
+async fn a_stranger_that_takes_no_responses_holds_a_bounded_memory() {
+    let daemon = listening();
+    let _serving = serve(daemon.server().await);
+    let to = daemon.grpc_addr.as_ref().unwrap().to_string();
+    let socket = TcpStream::connect(&to).await.unwrap();
+    let (sender, connection) = h2::client::Builder::new()
+        .initial_window_size(0)
+        .handshake::<_, prost::bytes::Bytes>(socket)
+        .await
+        .unwrap();
+    let connection = tokio::spawn(connection);
+    let guests = vec!["x".repeat(3 << 20)];
+    let asked = prost::Message::encode_to_vec(&Asked { customer: "ada".into(), nights: 1, guests });
+    let body = [&[0][..], &(asked.len() as u32).to_be_bytes(), &asked].concat();
+    let (head, mut heads) = tokio::sync::mpsc::unbounded_channel();
+    let mut sent = 0;
+    for _ in 0..10 {
+        let request = http::Request::post(format!("http://{to}/hotel.Hotel/Reserve"));
+        let request = request.header("content-type", "application/grpc").body(()).unwrap();
+        let mut sender = sender.clone().ready().await.unwrap();
+        let (response, mut stream) = sender.send_request(request, false).unwrap();
+        stream.send_data(body.clone().into(), true).unwrap();
+        let head = head.clone();
+        tokio::spawn(async move {
+            let response = response.await.unwrap();
+            // A call that fails for want of room has its status in the head.
+            let is_sent = !response.headers().contains_key("grpc-status");
+            head.send(is_sent).unwrap();
+            if is_sent {
+                std::future::pending::<()>().await;
+            }
+            drop(response);
+        });
+        // One request after another has room to be read. The heads of the first responses come, and those of the others wait.
+        let head = tokio::time::timeout(Duration::from_secs(1), heads.recv()).await;
+        sent += u32::from(matches!(head, Ok(Some(true))));
+    }
+    assert!((1..=5).contains(&sent), "{sent} responses are being sent");
+    let stranger = stranger(&daemon).await;
+    assert_eq!(stranger.reserve("ada", 1, &[]).await.unwrap().price, 100);
+    connection.abort();
+}
+
+#[tokio::test]
 async fn the_daemon_tells_of_its_services() {
     let daemon = listening();
     let _serving = serve(daemon.server().await);

@@ -17,11 +17,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
 /// Time in which the server has to speak HTTP/2.
 const SAID: Duration = Duration::from_secs(10);
+
+/// Number of bytes of the responses of a server that are read at once.
+const READ: usize = 64 << 20;
 
 /// Connects to a server, and makes the calls of a link until the connection ends. Then the calls of the link end.
 pub(crate) async fn call(link: Arc<Link>, to: SocketAddr, state: &State) {
@@ -57,6 +61,7 @@ pub(crate) async fn call(link: Arc<Link>, to: SocketAddr, state: &State) {
 async fn make_calls(link: &Arc<Link>, sender: SendRequest<Bytes>, to: SocketAddr, state: &State) {
     let (mut descriptors, mut asked) = (Vec::new(), JoinSet::new());
     let mut open: HashMap<u64, AbortHandle> = HashMap::new();
+    let reading = Arc::new(Semaphore::new(READ));
     loop {
         tokio::select! {
             _news = link.news(&mut descriptors) => {}
@@ -73,8 +78,8 @@ async fn make_calls(link: &Arc<Link>, sender: SendRequest<Bytes>, to: SocketAddr
                 Descriptor::Request { call, method, message, milliseconds } => {
                     let frame = link.waiting(&descriptor);
                     let request = Asked { method, at: message.at, frame, milliseconds };
-                    let (sender, link) = (sender.clone(), Arc::clone(link));
-                    let asking = async move { (call, ask(&link.typed, sender, to, request).await) };
+                    let (sender, link, reading) = (sender.clone(), Arc::clone(link), Arc::clone(&reading));
+                    let asking = async move { (call, ask(&link.typed, sender, to, request, &reading).await) };
                     open.insert(call, asked.spawn(asking));
                 }
                 Descriptor::Cancellation { call } => {

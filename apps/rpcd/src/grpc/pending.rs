@@ -1,13 +1,12 @@
 //! Calls that wait for their outcomes.
 
-use bertha_managed::Refusal;
-use bertha_schemas::PrivateMemory;
+use bertha_managed::{Descriptor, Refusal};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use tokio::sync::oneshot;
 
-/// The outcome of a call: the frame of a response with the address of its message, or the reason of a failure.
-pub(super) type Outcome = Result<(PrivateMemory, u64), Refusal>;
+/// The outcome of a call: the descriptor of a response, whose frame waits at its party, or the reason of a failure.
+pub(super) type Outcome = Result<Descriptor, Refusal>;
 
 /// The calls of a party that wait for their outcomes, by their numbers.
 #[derive(Debug, Default)]
@@ -37,12 +36,12 @@ impl Pending {
         self.calls.lock().open.remove(&call).is_some()
     }
 
-    /// Ends a call.
-    pub(super) fn end(&self, call: u64, outcome: Outcome) {
+    /// Ends a call. Returns the outcome if nobody waits for it.
+    pub(super) fn end(&self, call: u64, outcome: Outcome) -> Result<(), Outcome> {
         let waiting = self.calls.lock().open.remove(&call);
-        if let Some(waiting) = waiting {
-            // The one that waits may have gone at this moment.
-            let _gone = waiting.send(outcome);
+        match waiting {
+            Some(waiting) => waiting.send(outcome),
+            None => Err(outcome),
         }
     }
 }

@@ -32,6 +32,7 @@ pub(super) async fn ask(
     sender: SendRequest<Bytes>,
     to: SocketAddr,
     asked: Asked,
+    reading: &Semaphore,
 ) -> Result<Answer, Status> {
     let unknown = || Status::new(Code::Unimplemented, "the schema has no such method");
     let messages = typed.method(asked.method).ok_or_else(unknown)?;
@@ -54,8 +55,7 @@ pub(super) async fn ask(
     }
     let mut stream = response.into_body();
     let limit = Limits::default().encoded + message::PREFIX;
-    let room = Semaphore::new(limit);
-    let answer = body::read(&mut stream, limit, &room).await?;
+    let answer = body::read(&mut stream, limit, reading).await?;
     let trailers = stream.trailers().await.map_err(broken)?.unwrap_or_default();
     match Status::read(&trailers) {
         None => translate::frame(plan, messages.response, &answer.bytes),

@@ -4,10 +4,11 @@ use super::head::{GRPC, head};
 use super::party::{Parties, Party};
 use super::told;
 use crate::grpc::body::{self, Body};
+use crate::grpc::pending::Outcome;
 use crate::grpc::status::{self, Code, Status};
 use crate::grpc::{message, time, translate};
 use bertha_managed::{Descriptor, InHeap};
-use bertha_schemas::Limits;
+use bertha_schemas::{Limits, PrivateMemory};
 use bytes::Bytes;
 use h2::RecvStream;
 use h2::server::SendResponse;
@@ -16,6 +17,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use tokio::time::timeout;
 
 /// Time in which a request has to come whole, if it has no deadline.
@@ -58,7 +60,7 @@ fn is_grpc(request: &Request<RecvStream>) -> bool {
 }
 
 /// Makes the call, and returns the body of the response.
-async fn outcome(request: Request<RecvStream>, parties: &Parties) -> Result<Bytes, Status> {
+async fn outcome(request: Request<RecvStream>, parties: &Parties) -> Result<Answer<'_>, Status> {
     let path = request.uri().path().strip_prefix('/').and_then(|path| path.split_once('/'));
     let (service, method) =
         path.ok_or_else(|| Status::new(Code::Unimplemented, "a path is /SERVICE/METHOD"))?;
@@ -82,12 +84,12 @@ async fn outcome(request: Request<RecvStream>, parties: &Parties) -> Result<Byte
         0 => {
             let reading = body::read(&mut stream, limit, &parties.reading);
             let request = timeout(WHOLE, reading).await.map_err(late)??;
-            call(&party, number, request, 0).await
+            call(&party, number, request, 0, &parties.writing).await
         }
         _ => {
             let called = async {
                 let request = body::read(&mut stream, limit, &parties.reading).await?;
-                call(&party, number, request, milliseconds).await
+                call(&party, number, request, milliseconds, &parties.writing).await
             };
             timeout(within, called).await.map_err(late)?
         }
@@ -95,42 +97,80 @@ async fn outcome(request: Request<RecvStream>, parties: &Parties) -> Result<Byte
 }
 
 /// Calls a method. The future cancels the call when it is dropped.
-async fn call(party: &Party, method: u32, request: Body<'_>, milliseconds: u32) -> Result<Bytes, Status> {
+async fn call<'a>(
+    party: &Party,
+    method: u32,
+    request: Body<'_>,
+    milliseconds: u32,
+    writing: &'a Semaphore,
+) -> Result<Answer<'a>, Status> {
     let plan = &party.link.typed.binding.plan;
     let unknown = || Status::new(Code::Unimplemented, "the schema has no such method");
     let messages = party.link.typed.method(method).ok_or_else(unknown)?;
     let (frame, at) = translate::frame(plan, messages.request, &request.bytes)?;
     drop(request);
-    let (number, outcome) = party.pending.begin();
-    let _cancelling = Cancelling { party, call: number };
+    let mut call = Waiting::begin(party);
     let message = InHeap { at, bytes: frame.len() as u32, number: party.link.keep(frame) };
-    party.take(Descriptor::Request { call: number, method, message, milliseconds });
-    match outcome.await {
-        Ok(Ok((frame, at))) => translate::body(plan, messages.response, &frame, at),
-        Ok(Err(refusal)) => Err(Status::of(refusal.kind, &refusal.reason)),
-        Err(_) => Err(Status::new(Code::Unavailable, "the daemon ends")),
+    party.take(Descriptor::Request { call: call.number, method, message, milliseconds });
+    let gone = || Status::new(Code::Unavailable, "the daemon ends");
+    let response = match (&mut call.outcome).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(refusal)) => return Err(Status::of(refusal.kind, &refusal.reason)),
+        Err(_) => return Err(gone()),
+    };
+    call.response = Some(response);
+    // No body has more bytes than the room.
+    let longest = (Limits::default().encoded + message::PREFIX) as u32;
+    let mut room = writing.acquire_many(longest).await.map_err(|_| gone())?;
+    let frame = call.take_frame().ok_or_else(|| Status::new(Code::Internal, "the response is gone"))?;
+    let body = translate::body(plan, messages.response, &frame, response.message().at)?;
+    // What the body does not need is free for others.
+    drop(room.split(longest as usize - body.len().min(longest as usize)));
+    Ok((body, room))
+}
+
+/// A body, with its part of the room for responses.
+type Answer<'a> = (Bytes, SemaphorePermit<'a>);
+
+/// A call that waits for its outcome, or whose response waits to be sent. It is cancelled, or its response dropped, with this.
+struct Waiting<'a> {
+    party: &'a Party,
+    number: u64,
+    outcome: oneshot::Receiver<Outcome>,
+    response: Option<Descriptor>,
+}
+
+impl<'a> Waiting<'a> {
+    fn begin(party: &'a Party) -> Self {
+        let (number, outcome) = party.pending.begin();
+        Self { party, number, outcome, response: None }
+    }
+
+    fn take_frame(&mut self) -> Option<PrivateMemory> {
+        let response = self.response.take()?;
+        self.party.link.waiting(&response)
     }
 }
 
-/// A call that is cancelled if it has no outcome when this is dropped.
-struct Cancelling<'a> {
-    party: &'a Party,
-    call: u64,
-}
-
-impl Drop for Cancelling<'_> {
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if self.party.pending.forget(self.call) {
-            self.party.take(Descriptor::Cancellation { call: self.call });
+        if self.party.pending.forget(self.number) {
+            self.party.take(Descriptor::Cancellation { call: self.number });
+        } else if let Ok(Ok(response)) = self.outcome.try_recv() {
+            self.response = Some(response);
         }
+        drop(self.take_frame());
     }
 }
 
 /// Sends the outcome of a call.
-async fn send(mut response: SendResponse<Bytes>, outcome: Result<Bytes, Status>) -> Result<(), h2::Error> {
+async fn send(
+    mut response: SendResponse<Bytes>,
+    outcome: Result<Answer<'_>, Status>,
+) -> Result<(), h2::Error> {
     let mut head = head();
-    let body = match outcome {
-        Ok(body) => body,
+    let (body, _room) = match outcome {
+        Ok(answer) => answer,
         Err(status) => {
             status.write(head.headers_mut());
             return response.send_response(head, true).map(drop);

@@ -21,6 +21,9 @@ use tokio::time::sleep_until;
 /// Number of bytes of the requests of a connection that are read at once.
 const READ: usize = 16 << 20;
 
+/// Number of bytes of the responses to a connection that are sent at once.
+const WRITTEN: usize = 16 << 20;
+
 /// The parties that a connection is.
 #[derive(Debug)]
 pub(super) struct Parties {
@@ -29,6 +32,8 @@ pub(super) struct Parties {
     parties: Mutex<HashMap<String, Arc<Party>>>,
     /// Room for requests that are read.
     pub(super) reading: Semaphore,
+    /// Room for responses that are sent. Others wait as frames, whose bytes are bounded.
+    pub(super) writing: Semaphore,
 }
 
 /// A caller of a service.
@@ -42,7 +47,13 @@ pub(super) struct Party {
 
 impl Parties {
     pub(super) fn new(peer: SocketAddr, state: Arc<State>) -> Self {
-        Self { peer, state, parties: Mutex::default(), reading: Semaphore::new(READ) }
+        Self {
+            peer,
+            state,
+            parties: Mutex::default(),
+            reading: Semaphore::new(READ),
+            writing: Semaphore::new(WRITTEN),
+        }
     }
 
     /// Returns the party that calls a service of this full name.
@@ -107,17 +118,18 @@ async fn tend(link: Arc<Link>, calls: Arc<Pending>, state: Arc<State>) {
             } => {}
         }
         for descriptor in descriptors.drain(..) {
-            let frame = link.waiting(&descriptor);
-            match (descriptor, frame) {
-                (Descriptor::Response { call, message }, Some(frame)) => {
-                    calls.end(call, Ok((frame, message.at)))
-                }
-                (Descriptor::Failure { call, kind, reason, .. }, frame) => {
+            let unheard = match descriptor {
+                Descriptor::Response { call, .. } => calls.end(call, Ok(descriptor)),
+                Descriptor::Failure { call, kind, reason, .. } => {
+                    let frame = link.waiting(&descriptor);
                     let text = frame.and_then(|frame| text_of(&frame, reason.at)).unwrap_or_default();
-                    calls.end(call, Err(Refusal { kind, reason: text.into() }));
+                    calls.end(call, Err(Refusal { kind, reason: text.into() }))
                 }
                 // Notices about frames, of which there are none.
-                _ => {}
+                _ => Ok(()),
+            };
+            if let Err(Ok(response)) = unheard {
+                drop(link.waiting(&response));
             }
         }
         // A burst without descriptors does what is due.
