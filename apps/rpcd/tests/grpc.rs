@@ -81,6 +81,21 @@ async fn policies_hold_for_strangers() {
 }
 
 #[tokio::test]
+async fn calls_of_strangers_wait_for_a_limit_and_go_on() {
+    let daemon = listening();
+    let _serving = serve(daemon.server().await);
+    let stranger = stranger(&daemon).await;
+    stranger.reserve("ada", 1, &[]).await.unwrap();
+    let [service, name, kind] = ["hotel", "limit", "rate-limit"].map(Into::into);
+    let order = Order::Add { service, name, kind, settings: "per-second=20 burst=1".into() };
+    order.give(&daemon.path).await.unwrap();
+    // Each but the first is held, and nobody says anything meanwhile.
+    for nights in 1..=5 {
+        assert_eq!(stranger.reserve("ada", nights, &[]).await.unwrap().price, 100 * nights);
+    }
+}
+
+#[tokio::test]
 async fn what_goes_wrong_has_the_code_of_grpc() {
     let daemon = listening();
     let stranger = stranger(&daemon).await;

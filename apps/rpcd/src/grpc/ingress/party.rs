@@ -89,9 +89,9 @@ impl Party {
         if let Err(breach) = caller::take(&self.link, &[descriptor], self.state.now()) {
             tracing::error!(reason = breach.0, "the daemon does not follow its own protocol");
         }
-        if !caller::carry_on(&self.link, &self.state) {
-            self.link.look();
-        }
+        caller::carry_on(&self.link, &self.state);
+        // There may be more to carry on, and engines may hold what was said until a time that the task does not know.
+        self.link.look();
     }
 }
 
