@@ -70,7 +70,7 @@ pub struct Settings {
     pub waiting: Waiting,
     /// Number of bytes to which each of the two heaps of an application may grow, and that messages to or from another daemon may take.
     pub heap: usize,
-    /// The daemons of other machines.
+    /// The callers and servers of other machines.
     pub peers: Peers,
 }
 

@@ -1,4 +1,5 @@
-//! The daemon of typed calls: it passes calls from applications to servers of the machine, and applies the operator's policies to them.
+//! The daemon of typed calls: it passes calls from applications to servers of the machine and of others, and applies the operator's policies
+//! to them.
 //!
 //! ```text
 //!  caller                         daemon                          server
@@ -7,8 +8,9 @@
 //!    | <-- descriptor --- run ◀── engines ◀── caller ◀── server <-- descriptor --- |
 //! ```
 //!
-//! `run` has the tasks of an application; `caller`, `delivery` and `server` have the ways of messages; `link` is an application with its
-//! heaps; `services` finds the server of a call, and knows the policies.
+//! `run` has the tasks of a party; `caller`, `delivery` and `server` have the ways of messages; `link` is a party: an application with its
+//! heaps, or another daemon or a stranger (`peer`, `grpc`) with frames in their place; `services` finds the server of a call, and knows the
+//! policies.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]

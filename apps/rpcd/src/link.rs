@@ -4,7 +4,7 @@ use crate::calls::{Calls, Given};
 use crate::lends::{Lends, Waiting};
 use crate::memory::Lending;
 use crate::numbered::Numbered;
-use crate::outbox::{News, Outbox};
+use crate::outbox::{self, News, Outbox};
 use crate::sends::Sends;
 use crate::text::{text_in, text_of};
 use crate::typed::Typed;
@@ -22,8 +22,8 @@ use tokio::sync::Notify;
 /// Number of descriptors that wait to be heard, besides calls, above which nothing more is taken of a caller.
 const UNHEARD: usize = 1024;
 
-/// The number for a server is larger than that of notices about answers to all requests for which it has places. A server that answers its calls one after
-/// another does not listen while its queue is full, and hears such a notice behind its calls.
+/// The number for a server is larger than that of notices about answers to all requests for which it has places. A server that answers its
+/// calls one after another does not listen while its queue is full, and hears such a notice behind its calls.
 const UNHEARD_BY_SERVER: usize = 1 << 16;
 
 /// A party with one service, which it calls or serves.
@@ -136,7 +136,11 @@ impl Link {
 
     /// Returns the bytes that tell the party of a descriptor.
     pub(crate) fn bytes_of(&self, descriptor: Descriptor, base: &impl Base) -> Result<Buf, Error> {
-        self.outbox.lock().bytes_of(descriptor, base)
+        match self.sends {
+            // The message lies in memory that is shared, and the descriptor is all.
+            Sends::Heap(_) => outbox::bytes_of(descriptor, None, base),
+            Sends::Frames(_) => self.outbox.lock().bytes_of(descriptor, base),
+        }
     }
 
     /// Waits until the party has heard most of the answers to what it said: one that does not listen has nothing to say. Calls that a server

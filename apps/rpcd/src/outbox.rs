@@ -66,18 +66,14 @@ impl Outbox {
         }
     }
 
-    /// Returns the bytes that tell a party of a descriptor: with the message, unless it lies in memory that is shared.
+    /// Returns the bytes that tell a party of a descriptor, with the frame that waits for it.
     pub(crate) fn bytes_of(&mut self, descriptor: Descriptor, base: &impl Base) -> Result<Buf, Error> {
-        let (head, frame) = (descriptor.to_bytes(), self.waiting(&descriptor));
-        let mut bytes = base.buffer(frame.as_ref().map_or(head.len(), |frame| frame.used()))?;
-        if let (Some(mut frame), Lends::Frames(waiting)) = (frame, &mut self.lends) {
-            frame.bytes(Frame::MESSAGE, head.len()).copy_from_slice(&head);
-            bytes.copy_from_slice(frame.as_bytes());
+        let mut frame = self.waiting(&descriptor);
+        let bytes = bytes_of(descriptor, frame.as_mut(), base);
+        if let (Some(frame), Lends::Frames(waiting)) = (frame, &mut self.lends) {
             waiting.keep(frame);
-        } else {
-            bytes.copy_from_slice(&head);
         }
-        Ok(bytes)
+        bytes
     }
 
     /// Puts the numbers of messages that are needed no more among the descriptors.
@@ -86,6 +82,24 @@ impl Outbox {
             self.descriptors.push(Descriptor::Done(mem::take(&mut self.done)));
         }
     }
+}
+
+/// Returns the bytes of a descriptor, in front of the message of its frame if there is one.
+pub(crate) fn bytes_of(
+    descriptor: Descriptor,
+    frame: Option<&mut PrivateMemory>,
+    base: &impl Base,
+) -> Result<Buf, Error> {
+    let head = descriptor.to_bytes();
+    let Some(frame) = frame else {
+        let mut bytes = base.buffer(head.len())?;
+        bytes.copy_from_slice(&head);
+        return Ok(bytes);
+    };
+    frame.bytes(Frame::MESSAGE, head.len()).copy_from_slice(&head);
+    let mut bytes = base.buffer(frame.used())?;
+    bytes.copy_from_slice(frame.as_bytes());
+    Ok(bytes)
 }
 
 #[cfg(test)]

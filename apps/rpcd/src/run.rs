@@ -11,13 +11,11 @@ use bertha_core::{Buf, Connection, Error, ErrorKind};
 use bertha_managed::attach::{Answer, Grow, Role};
 use bertha_managed::heap::Region;
 use bertha_managed::{Descriptor, Refusal};
-use std::future::pending;
 use std::io;
 use std::sync::Arc;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::task::yield_now;
-use tokio::time::sleep_until;
 
 /// Number of descriptors that are taken in a turn.
 const TURN: usize = 64;
@@ -67,12 +65,7 @@ async fn receive(link: &Arc<Link>, queue: &impl Connection<Data = Buf>, state: &
         tokio::select! {
             count = queue.recv_batch(&mut received, TURN) => count.map(drop)?,
             () = link.changed.notified() => {}
-            () = async {
-                match due {
-                    Some(due) => sleep_until(state.instant(due)).await,
-                    None => pending().await,
-                }
-            } => {}
+            () = state.until(due) => {}
         }
         for bytes in received.drain(..) {
             descriptors.push(link.read(bytes).ok_or_else(|| broken("its queue has what is no descriptor"))?);

@@ -150,7 +150,7 @@ impl Services {
         let mut services = self.services.lock();
         let entry = services.entry(service.to_owned()).or_default();
         entry.route = to;
-        // A connection lasts until its calls have ended, which it holds.
+        // An earlier connection keeps its calls, and lasts until the other end closes it.
         entry.daemons.clear();
         if entry.is_empty() {
             services.remove(service);

@@ -4,12 +4,13 @@ use crate::services::Services;
 use crate::typed::Typed;
 use bertha_core::{Error, ErrorKind};
 use bertha_datapath_shm::{Users, Waiting};
+use std::future::pending;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 /// Number of bytes above which schemas are read one at a time.
 const LARGE: usize = 16 << 10;
@@ -48,8 +49,11 @@ impl State {
         self.began.elapsed()
     }
 
-    /// Returns the instant of a time of that clock.
-    pub(crate) fn instant(&self, time: Duration) -> Instant {
-        self.began + time
+    /// Waits until a time of that clock; without one, for ever.
+    pub(crate) async fn until(&self, due: Option<Duration>) {
+        match due {
+            Some(due) => sleep_until(self.began + due).await,
+            None => pending().await,
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::run::end;
 use crate::server;
 use crate::state::State;
 use bertha_core::{Error, ErrorKind};
-use bertha_managed::{Descriptor, InHeap, Refusal};
+use bertha_managed::{Descriptor, InHeap};
 use bytes::Bytes;
 use h2::client::SendRequest;
 use request::{Asked, ask};
@@ -104,9 +104,6 @@ fn answer(link: &Arc<Link>, call: u64, outcome: Result<request::Answer, Status>,
                 tracing::error!(reason = breach.0, "the daemon does not follow its own protocol");
             }
         }
-        Err(status) => {
-            let Refusal { kind, reason } = status.refusal();
-            server::fail(link, call, Refusal { kind, reason }, state.now());
-        }
+        Err(status) => server::fail(link, call, status.refusal(), state.now()),
     }
 }

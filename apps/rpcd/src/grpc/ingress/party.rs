@@ -11,12 +11,10 @@ use bertha_managed::attach::Role;
 use bertha_managed::{Descriptor, Refusal};
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio::task::yield_now;
-use tokio::time::sleep_until;
 
 /// Number of bytes of the requests of a connection that are read at once.
 const READ: usize = 16 << 20;
@@ -110,12 +108,7 @@ async fn tend(link: Arc<Link>, calls: Arc<Pending>, state: Arc<State>) {
         tokio::select! {
             _news = link.news(&mut descriptors) => {}
             () = link.changed.notified() => {}
-            () = async {
-                match due {
-                    Some(due) => sleep_until(state.instant(due)).await,
-                    None => pending().await,
-                }
-            } => {}
+            () = state.until(due) => {}
         }
         for descriptor in descriptors.drain(..) {
             let unheard = match descriptor {
