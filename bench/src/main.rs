@@ -16,7 +16,7 @@
 //! therefore decided by instructions per operation, and the ratio of times stands beside it with its
 //! interval.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 #[cfg(feature = "caladan")]
@@ -120,6 +120,14 @@ enum Command {
     #[cfg(feature = "local")]
     #[command(hide = true)]
     LocalServe(figures::local::ServeOptions),
+    /// Is the daemon of a host, as the program bertha-rpcd is
+    #[cfg(feature = "managed")]
+    #[command(hide = true)]
+    Rpcd(bertha_rpcd::Arguments),
+    /// Serves calls through a daemon, or by tonic, until it is killed
+    #[cfg(feature = "managed")]
+    #[command(hide = true)]
+    ManagedServe(figures::managed::ServeOptions),
     /// Is a box of a bundle, as the program bertha-bundler is
     #[command(hide = true)]
     Bundler(bertha_bundler::Arguments),
@@ -167,6 +175,10 @@ fn main() -> ExitCode {
         Command::LocalAsk(options) => figures::local::ask(&options).map(|()| true),
         #[cfg(feature = "local")]
         Command::LocalServe(options) => figures::local::serve(&options).map(|()| true),
+        #[cfg(feature = "managed")]
+        Command::Rpcd(arguments) => figures::managed::be_daemon(arguments).map(|()| true),
+        #[cfg(feature = "managed")]
+        Command::ManagedServe(options) => figures::managed::serve(&options).map(|()| true),
         Command::Bundler(arguments) => be_box(arguments).map(|()| true),
         #[cfg(feature = "local")]
         Command::Mortal { peer } => figures::local::mortal(&peer).map(|()| true),

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "local")]
 use crate::figures::local;
+#[cfg(feature = "managed")]
+use crate::figures::managed;
 #[cfg(feature = "queues")]
 use crate::figures::pubsub;
 use crate::figures::{congestion, flood, passes, shard_raw, switch, windows};
@@ -37,6 +39,9 @@ pub(crate) enum Program {
     /// Services of one machine: Figure 3.5, round trips and calls through shared memory, against tonic, iceoryx2 and a ring by hand
     #[cfg(feature = "local")]
     Local,
+    /// Calls through the daemons of two hosts, against tonic alone and behind an Envoy on each host
+    #[cfg(feature = "managed")]
+    Managed,
     /// Topics of messaging services: latency, calls and throughput against each service's own client, and the order that changes its place
     #[cfg(feature = "queues")]
     Pubsub,
@@ -76,6 +81,7 @@ pub(crate) const ALL: &[&str] = &[
     "datapaths",
     "dpdk-echo",
     "local",
+    "managed",
     "passes",
     "pubsub",
     "rpc",
@@ -107,6 +113,8 @@ impl Program {
             Self::DpdkEcho => dpdk_echo::run(effort),
             #[cfg(feature = "local")]
             Self::Local => local::run(effort),
+            #[cfg(feature = "managed")]
+            Self::Managed => managed::run(effort),
             Self::Passes => passes::run(effort),
             #[cfg(feature = "queues")]
             Self::Pubsub => pubsub::run(effort),

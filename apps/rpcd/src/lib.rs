@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
+mod arguments;
 mod attach;
 mod caller;
 mod calls;
@@ -39,6 +40,7 @@ mod state;
 mod text;
 mod typed;
 
+pub use arguments::Arguments;
 pub use change::Change;
 pub use daemon::{Daemon, Settings};
 pub use operator::Operator;

@@ -4,6 +4,8 @@ pub(crate) mod congestion;
 pub(crate) mod flood;
 #[cfg(feature = "local")]
 pub(crate) mod local;
+#[cfg(feature = "managed")]
+pub(crate) mod managed;
 mod namespace;
 pub(crate) mod passes;
 #[cfg(feature = "queues")]

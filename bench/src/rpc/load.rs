@@ -1,7 +1,7 @@
 //! Calls in a closed loop.
 
 use crate::Error;
-use crate::harness::Recorder;
+use crate::harness::{Latency, Recorder};
 use std::time::Instant;
 
 /// The work of a client.
@@ -20,6 +20,8 @@ pub(crate) struct Load {
 pub(crate) struct Sample {
     pub(crate) per_second: f64,
     pub(crate) p50_us: f64,
+    #[cfg_attr(not(feature = "managed"), allow(dead_code))]
+    pub(crate) p99_us: f64,
 }
 
 impl Load {
@@ -37,7 +39,8 @@ impl Load {
         for recorder in &recorders {
             all.add(recorder);
         }
-        Ok(Sample { per_second: all.count() as f64 / seconds, p50_us: all.summary().p50_us })
+        let Latency { p50_us, p99_us, .. } = all.summary();
+        Ok(Sample { per_second: all.count() as f64 / seconds, p50_us, p99_us })
     }
 
     async fn round<C, F>(self, calls: usize, call: &C) -> Result<Vec<Recorder>, Error>

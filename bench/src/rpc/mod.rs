@@ -11,16 +11,14 @@ use crate::Error;
 use crate::harness::{Counter, Effort, Placement, alternate};
 use crate::report::{Budget, Report};
 use calls::Transport;
+#[cfg_attr(not(any(feature = "local", feature = "managed")), allow(unused_imports))]
+pub(crate) use load::{Load, Sample};
+#[cfg(not(feature = "local"))]
+use tonic::Socket;
 #[cfg(feature = "local")]
 pub(crate) use {
     calls::{calls as make_calls, echo},
-    load::{Load, Sample},
     tonic::{Socket, ask_in_turn as ask_tonic, run as by_tonic},
-};
-#[cfg(not(feature = "local"))]
-use {
-    load::{Load, Sample},
-    tonic::Socket,
 };
 
 /// Budgets against tonic: requests per second, and the median latency.

@@ -1,0 +1,130 @@
+//! The command line of the daemon.
+
+use crate::{Change, Daemon, PeerTls, Peers, Route, Settings, kind_of};
+use bertha_core::{Addr, Error, ErrorKind};
+use bertha_datapath_shm::Users;
+use bertha_program::tls::PeerOptions;
+use bertha_program::{Termination, say};
+use clap::Parser;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// The daemon of typed calls: it passes calls from applications of this machine to servers of this machine, and applies policies to them.
+/// Runs until SIGINT or SIGTERM comes; then calls under way fail.
+#[derive(Debug, Parser)]
+#[command(name = "bertha-rpcd", version)]
+pub struct Arguments {
+    /// The socket at which applications attach. The rights of its folder say which users reach it.
+    #[arg(long, value_name = "FILE", default_value = "/run/bertha/rpcd.sock")]
+    socket: PathBuf,
+    /// Takes applications of the user of this number. May be given several times; by default, of the daemon's own user and of root.
+    #[arg(long, value_name = "UID")]
+    user: Vec<u32>,
+    /// Bytes to which each of an application's two heaps grows, and that messages to or from another daemon may take.
+    #[arg(long, value_name = "BYTES", default_value_t = 256 << 20)]
+    heap: usize,
+    /// An engine that calls of a service pass, as in `hotel:acl:field=customer deny=eve`. May be given several times.
+    #[arg(long, value_name = "ENGINE")]
+    engine: Vec<Engine>,
+    /// Takes calls of the daemons of other machines at this address. Without --tls-cert anyone who reaches it may call.
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<Addr>,
+    /// Leads the calls of a service to the daemon of another machine, or to a server of gRPC at grpc:ADDRESS, unless an application of this
+    /// machine serves it. May be given several times.
+    #[arg(long, value_name = "SERVICE=ADDRESS", value_parser = route)]
+    route: Vec<(String, Route)>,
+    /// Takes calls of gRPC at this address, without TLS: anyone who reaches it may call.
+    #[arg(long, value_name = "ADDRESS")]
+    grpc: Option<SocketAddr>,
+    #[command(flatten)]
+    encryption: PeerOptions,
+}
+
+/// An engine of the command line.
+#[derive(Debug, Clone)]
+struct Engine {
+    service: String,
+    change: Change,
+}
+
+impl FromStr for Engine {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut parts = text.splitn(3, ':');
+        let (Some(service), Some(kind)) = (parts.next(), parts.next()) else {
+            return Err(
+                "an engine is named by its service and its kind, as in hotel:rate-limit:per-second=100"
+                    .into(),
+            );
+        };
+        let settings = parts.next().unwrap_or_default().parse().map_err(|error| format!("{error}"))?;
+        let kind = kind_of(kind).map_err(|error| error.to_string())?;
+        let change = Change::Add { name: kind.name().to_owned(), kind, settings };
+        Ok(Self { service: service.to_owned(), change })
+    }
+}
+
+fn route(text: &str) -> Result<(String, Route), Error> {
+    let parts = text.rsplit_once('=').filter(|(service, _)| !service.is_empty());
+    let (service, to) = parts.ok_or_else(|| {
+        Error::new(ErrorKind::Invalid, "a route is a service and an address, as in hotel=10.0.0.2:7000")
+    })?;
+    Ok((service.to_owned(), to.parse()?))
+}
+
+impl Arguments {
+    /// Serves until a signal comes.
+    ///
+    /// # Errors
+    /// Errors of what listens, and settings that no daemon has.
+    pub async fn execute(self, termination: &Termination) -> Result<(), Error> {
+        let users = if self.user.is_empty() { Users::Same } else { Users::Only(self.user) };
+        let tls = self.encryption.tls()?.map(|(server, client)| PeerTls { server, client });
+        let peers = Peers { listen: self.listen, routes: self.route, grpc: self.grpc, tls };
+        let settings = Settings { users, heap: self.heap, peers, ..Settings::default() };
+        let daemon = Daemon::listen(&self.socket, settings).await?;
+        let operator = daemon.operator();
+        for Engine { service, change } in &self.engine {
+            let added = operator.change(service, change);
+            added.map_err(|error| Error::new(ErrorKind::Invalid, format!("--engine {service}: {error}")))?;
+        }
+        if let Some(addr) = daemon.peer_addr() {
+            say(format!("daemons connect at {addr}"));
+        }
+        if let Some(addr) = daemon.grpc_addr() {
+            say(format!("callers of gRPC connect at {addr}"));
+        }
+        say(format!("applications attach at {}", self.socket.display()));
+        termination.serve(daemon.run()).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_as_in_the_other_programs() {
+        assert_eq!(bertha_program::style::faults(Arguments::command()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_route_is_a_service_and_an_address() {
+        assert_eq!(route("a=b=10.0.0.2:7000").unwrap(), ("a=b".into(), "10.0.0.2:7000".parse().unwrap()));
+        for wrong in ["hotel", "=10.0.0.2:7000", "hotel=there"] {
+            assert!(route(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_engine_that_does_not_exist_is_named() {
+        let error = |text: &str| text.parse::<Engine>().unwrap_err();
+        assert!(error("hotel:ac").contains("no engine ac; those that are built in are acl, null"));
+        assert!(error("hotel").contains("as in hotel:rate-limit"));
+        assert!(error("hotel:acl:deny").contains("deny=10"));
+        assert_eq!("hotel:acl:field=a deny=b".parse::<Engine>().unwrap().service, "hotel");
+    }
+}

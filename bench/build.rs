@@ -1,0 +1,9 @@
+//! Makes types of Rust of the schema in `managed`.
+
+#[cfg(feature = "managed")]
+fn main() -> Result<(), bertha_build::Error> {
+    bertha_build::compile(&["proto/calls.proto"], &["proto"])
+}
+
+#[cfg(not(feature = "managed"))]
+fn main() {}

@@ -1,0 +1,108 @@
+//! Envoy beside an application.
+
+use super::process::Process;
+use crate::{Error, ErrorKind};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Longest time until it accepts.
+const START: Duration = Duration::from_secs(20);
+
+/// The filter of a limit that is never reached, which stands where ours with an infinite limit stands.
+const LIMIT: &str = "
+              - name: envoy.filters.http.local_ratelimit
+                typed_config:
+                  '@type': type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit
+                  stat_prefix: limit
+                  token_bucket: { max_tokens: 1000000000, tokens_per_fill: 1000000000, fill_interval: 1s }
+                  filter_enabled: { default_value: { numerator: 100 } }
+                  filter_enforced: { default_value: { numerator: 100 } }";
+
+/// Returns the reason why there is no Envoy here, if there is one.
+pub(super) fn lacking() -> Option<&'static str> {
+    let is_there = program().is_some_and(|program| Path::new(&program).exists());
+    (!is_there).then_some("it needs Envoy, whose program the variable ENVOY names: scripts/tools envoy")
+}
+
+fn program() -> Option<std::ffi::OsString> {
+    std::env::var_os("ENVOY")
+}
+
+/// Starts an Envoy with a single worker that leads gRPC to `server`. Returns its process and its address.
+pub(super) fn start(
+    folder: &Path,
+    server: SocketAddr,
+    is_limited: bool,
+) -> Result<(Process, SocketAddr), Error> {
+    let addr = unused()?;
+    let settings = folder.join(format!("envoy-{}.yaml", addr.port()));
+    std::fs::write(&settings, text(addr, server, is_limited)).map_err(starting)?;
+    let program =
+        program().ok_or_else(|| Error::new(ErrorKind::Core, "the variable ENVOY names no program"))?;
+    let mut command = Command::new(program);
+    command.arg("--config-path").arg(&settings).args(["--concurrency", "1", "--log-level", "error"]);
+    command.args(["--use-dynamic-base-id", "--disable-hot-restart"]).stderr(Stdio::null());
+    let process = Process::start(&mut command)?;
+    let started = Instant::now();
+    while TcpStream::connect(addr).is_err() {
+        if started.elapsed() > START {
+            return Err(Error::new(ErrorKind::Stalled, format!("Envoy does not accept at {addr}")));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok((process, addr))
+}
+
+/// Returns an address at which nothing listens.
+fn unused() -> Result<SocketAddr, Error> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|it| it.local_addr()).map_err(starting)
+}
+
+fn text(at: SocketAddr, to: SocketAddr, is_limited: bool) -> String {
+    let limit = if is_limited { LIMIT } else { "" };
+    let (at, to) = (at.port(), to.port());
+    format!(
+        "static_resources:
+  listeners:
+  - address: {{ socket_address: {{ address: 127.0.0.1, port_value: {at} }} }}
+    filter_chains:
+    - filters:
+      - name: envoy.filters.network.http_connection_manager
+        typed_config:
+          '@type': type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+          stat_prefix: calls
+          codec_type: HTTP2
+          generate_request_id: false
+          route_config:
+            virtual_hosts:
+            - name: calls
+              domains: ['*']
+              routes:
+              - match: {{ prefix: / }}
+                route: {{ cluster: next }}
+          http_filters:{limit}
+              - name: envoy.filters.http.router
+                typed_config:
+                  '@type': type.googleapis.com/envoy.extensions.filters.http.router.v3.Router
+  clusters:
+  - name: next
+    connect_timeout: 5s
+    circuit_breakers: {{ thresholds: [{{ max_requests: 100000, max_pending_requests: 100000 }}] }}
+    typed_extension_protocol_options:
+      envoy.extensions.upstreams.http.v3.HttpProtocolOptions:
+        '@type': type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions
+        explicit_http_config: {{ http2_protocol_options: {{}} }}
+    load_assignment:
+      cluster_name: next
+      endpoints:
+      - lb_endpoints:
+        - endpoint: {{ address: {{ socket_address: {{ address: 127.0.0.1, port_value: {to} }} }} }}
+"
+    )
+}
+
+fn starting(error: std::io::Error) -> Error {
+    Error::while_doing(ErrorKind::Core, "starting Envoy")(error)
+}

@@ -1,0 +1,61 @@
+//! A process of a measurement.
+
+use crate::{Error, ErrorKind};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+/// A process that is killed when the value is dropped.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    /// Held, so that the process never writes to a pipe that is closed.
+    output: BufReader<ChildStdout>,
+}
+
+impl Process {
+    /// Starts a command on the cores of the calling thread.
+    pub(super) fn start(command: &mut Command) -> Result<Self, Error> {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(failed)?;
+        let output =
+            child.stdout.take().ok_or_else(|| Error::new(ErrorKind::Core, "a process has no output"))?;
+        Ok(Self { child, output: BufReader::new(output) })
+    }
+
+    /// Starts this program with other arguments.
+    pub(super) fn of_this_program(arguments: &[&str]) -> Result<Self, Error> {
+        Self::start(Command::new(std::env::current_exe().map_err(failed)?).args(arguments))
+    }
+
+    /// Waits until the process writes a line with `words`, and returns the text behind them.
+    pub(super) fn says(&mut self, words: &str) -> Result<String, Error> {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            if self.output.read_line(&mut line).map_err(failed)? == 0 {
+                return Err(Error::new(ErrorKind::Core, format!("a process ended before it said {words:?}")));
+            }
+            if let Some((_, rest)) = line.split_once(words) {
+                return Ok(rest.trim().to_owned());
+            }
+        }
+    }
+
+    /// Returns the number of MiB of the process in memory.
+    pub(super) fn memory(&self) -> Result<f64, Error> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).map_err(failed)?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+        kib.map(|kib| kib / 1024.0).ok_or_else(|| Error::new(ErrorKind::Core, "a process has no memory"))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // The process may have ended by itself.
+        let _ = (self.child.kill(), self.child.wait());
+    }
+}
+
+fn failed(error: std::io::Error) -> Error {
+    Error::while_doing(ErrorKind::Core, "running a process of a chain")(error)
+}
