@@ -28,7 +28,8 @@ const DISTANT: Duration = Duration::from_millis(500);
 /// have to be called from within a runtime.
 ///
 /// The thread `bertha-timer` of the process takes care of waits of half a second and more, and of tasks that
-/// begin later, so that connections which are merely watched over leave the runtime's own timers alone.
+/// begin later, so that connections which are merely watched over leave the runtime's own timers alone. These waits are up to ten
+/// milliseconds late, since the thread does all that are due at once.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TokioRuntime;
 

@@ -20,6 +20,11 @@ use tokio::task::AbortHandle;
 /// Time for which the thread stays when no entry waits: starting a thread takes longer than most handshakes.
 const LINGER: Duration = Duration::from_secs(1);
 
+/// Shortest time between two looks at the entries, of which one look does all that are due: a thousand waits that end one after another
+/// would wake this thread, and the runtime with it, a thousand times. Those that are added meanwhile, and are due before, have a look of
+/// their own.
+const REST: Duration = Duration::from_millis(10);
+
 /// Longest sleep between two looks at the entries, so that the thread also ends if the last entry was
 /// cancelled.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
@@ -143,7 +148,7 @@ impl Timer {
                 self.act(key, action);
                 state = self.state();
             }
-            state.looks_at = state.queue.next_deadline();
+            state.looks_at = state.queue.next_deadline().map(|next| next.max(now + REST));
             let pause =
                 state.looks_at.map_or(LINGER, |next| next.saturating_duration_since(now).min(MAX_PAUSE));
             let waited = self.earlier.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner);
@@ -176,7 +181,7 @@ impl Timer {
     }
 }
 
-/// A future that waits for a distant deadline.
+/// A future that waits for a distant deadline, and is at most [`REST`] late.
 pub(crate) struct DistantSleep {
     deadline: Instant,
     timer: &'static Timer,
