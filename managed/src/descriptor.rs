@@ -2,6 +2,7 @@
 
 use bertha_chunnels::rpc::FailureKind;
 use std::fmt;
+use std::time::Duration;
 
 /// An entry of the queues between an application and the daemon: a message that lies in a heap, or a notice.
 ///
@@ -78,6 +79,9 @@ pub struct Done {
 impl Done {
     /// Number of messages that a notice can name.
     pub const MOST: usize = 14;
+
+    /// Longest time for which a notice that has room for more waits for other news: it wakes its receiver, which has nothing else to do.
+    pub const PATIENCE: Duration = Duration::from_secs(1);
 
     /// Adds a message. Returns false if the notice is full.
     pub fn push(&mut self, number: u32) -> bool {

@@ -43,7 +43,8 @@ impl Lends {
             Self::Heap(lent) => {
                 let mut message = lent.begin(hint as usize).ok_or(Fault::NoRoom)?;
                 let at = write(&mut Lending::Heap(&mut message))?;
-                Ok(InHeap { at, bytes: hint, number: message.finish() })
+                let bytes = u32::try_from(message.room()).unwrap_or(u32::MAX);
+                Ok(InHeap { at, bytes, number: message.finish() })
             }
             Self::Frames(waiting) => {
                 let mut frame = waiting.empty();

@@ -9,10 +9,11 @@ use crate::sends::Sends;
 use crate::text::{text_in, text_of};
 use crate::typed::Typed;
 use bertha_chunnels::rpc::FailureKind;
-use bertha_core::{Base, Buf, Error};
+use bertha_core::{Base, Buf, Error, Runtime};
 use bertha_managed::attach::{Hello, Role};
 use bertha_managed::heap::{Foreign, Lent};
-use bertha_managed::{Burst, Chain, Descriptor, InHeap, Message, Refusal};
+use bertha_managed::{Burst, Chain, Descriptor, Done, InHeap, Message, Refusal};
+use bertha_runtime::tokio::TokioRuntime;
 use bertha_schemas::{Digest, Fault, PrivateMemory, Schema};
 use parking_lot::{Mutex, RwLock};
 use std::collections::VecDeque;
@@ -37,7 +38,10 @@ pub(crate) struct Link {
     pub(crate) heap: usize,
     pub(crate) sends: Sends,
     outbox: Mutex<Outbox>,
+    /// There are news.
     waits: Notify,
+    /// There are messages that are needed no more, of which the party hears with other news.
+    unhurried: Notify,
     /// The news were taken.
     heard: Notify,
     /// The engines have changed.
@@ -105,6 +109,7 @@ impl Link {
             sends,
             outbox: Mutex::new(Outbox::new(lends)),
             waits: Notify::new(),
+            unhurried: Notify::new(),
             heard: Notify::new(),
             changed: Notify::new(),
             detached: Notify::new(),
@@ -127,9 +132,19 @@ impl Link {
         }
     }
 
-    /// Waits until the party has to hear something, and puts the descriptors into a buffer that is empty.
-    pub(crate) async fn news(&self, descriptors: &mut Vec<Descriptor>) -> News {
+    /// Waits until the party has to hear something.
+    pub(crate) async fn has_news(&self) {
         self.waits.notified().await;
+    }
+
+    /// Waits until a message is needed no more, and some time has passed in which other news could have told of it.
+    pub(crate) async fn has_waited(&self) {
+        self.unhurried.notified().await;
+        TokioRuntime.sleep_until(TokioRuntime.now() + Done::PATIENCE).await;
+    }
+
+    /// Puts the descriptors that the party has to hear into a buffer that is empty.
+    pub(crate) fn news(&self, descriptors: &mut Vec<Descriptor>) -> News {
         self.heard.notify_one();
         self.outbox.lock().take(descriptors)
     }
@@ -196,8 +211,8 @@ impl Link {
     pub(crate) fn done(&self, message: u32) {
         match &self.sends {
             Sends::Heap(_) => {
-                self.outbox.lock().done(message);
-                self.waits.notify_one();
+                let is_urgent = self.outbox.lock().done(message);
+                if is_urgent { &self.waits } else { &self.unhurried }.notify_one();
             }
             Sends::Frames(frames) => drop(frames.lock().take(message)),
         }

@@ -36,12 +36,14 @@ impl Outbox {
         self.descriptors.push(descriptor);
     }
 
-    /// Adds the number of a message that is needed no more.
-    pub(crate) fn done(&mut self, message: u32) {
-        if !self.done.push(message) {
+    /// Adds the number of a message that is needed no more. Returns true if the party has to hear of it now, and not with other news.
+    pub(crate) fn done(&mut self, message: u32) -> bool {
+        let has_room = self.done.push(message);
+        if !has_room {
             self.close_done();
             self.done.push(message);
         }
+        !has_room
     }
 
     /// Returns the number of descriptors besides requests and cancellations.

@@ -12,6 +12,7 @@ use bertha_managed::attach::{Answer, Grow, Role};
 use bertha_managed::heap::Region;
 use bertha_managed::{Descriptor, Refusal};
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
@@ -106,8 +107,13 @@ async fn tell(
     socket: Option<&UnixStream>,
 ) -> Result<(), Error> {
     let (mut descriptors, mut failed) = (Vec::new(), None);
+    let mut late = pin!(link.has_waited());
     loop {
-        let news = link.news(&mut descriptors).await;
+        tokio::select! {
+            () = link.has_news() => {}
+            () = &mut late => late.set(link.has_waited()),
+        }
+        let news = link.news(&mut descriptors);
         if let Some(socket) = socket {
             let mut granted = news.granted - news.regions.iter().map(Region::bytes).sum::<usize>();
             for region in &news.regions {

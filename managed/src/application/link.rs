@@ -2,14 +2,17 @@
 
 use super::control::Control;
 use crate::{Descriptor, Done, InHeap};
-use bertha_core::{Buf, Connection, Error};
+use bertha_core::{Buf, Connection, Error, Runtime};
 use bertha_datapath_shm::ShmConnection;
 use bertha_datapath_shm::heap::{self, Heap};
+use bertha_runtime::tokio::TokioRuntime;
+use futures_util::FutureExt;
 use parking_lot::Mutex;
 use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
 use std::mem;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::sync::Notify;
@@ -23,7 +26,10 @@ pub(super) struct Link {
     sent: Mutex<HashMap<u32, Box<dyn Any + Send>>>,
     number: AtomicU32,
     notices: Mutex<Notices>,
+    /// There are notices that have to be sent.
     noticed: Notify,
+    /// There are notices that go along with the next descriptor.
+    unhurried: Notify,
 }
 
 /// The news for the daemon beside calls.
@@ -31,7 +37,12 @@ pub(super) struct Link {
 struct Notices {
     cancelled: Vec<u64>,
     done: Vec<Done>,
+    /// Number of bytes of the messages in `done`.
+    bytes: usize,
 }
+
+/// Number of bytes that are given back at once, and not with the next descriptor.
+const LARGE: usize = 64 << 10;
 
 /// A message with bytes of its own, even if it has no fields.
 #[repr(C)]
@@ -50,6 +61,7 @@ impl Link {
             number: AtomicU32::new(0),
             notices: Mutex::default(),
             noticed: Notify::new(),
+            unhurried: Notify::new(),
         })
     }
 
@@ -75,29 +87,48 @@ impl Link {
         done.numbers().iter().for_each(|number| self.take_back(*number));
     }
 
-    /// Sends a descriptor, and waits for room in the queue.
+    /// Sends a descriptor, and waits for room in the queue. What was given back goes along, as far as there is room: the daemon is woken
+    /// anyway.
     ///
     /// The future is cancellation-safe: the descriptor was sent, or not.
     pub(super) async fn send(&self, descriptor: Descriptor) -> Result<(), Error> {
+        self.send_given_back();
+        self.put_in_queue(descriptor).await
+    }
+
+    async fn put_in_queue(&self, descriptor: Descriptor) -> Result<(), Error> {
         self.queue.send(Buf::copy_of(&descriptor.to_bytes(), 0)?).await
     }
 
-    /// Gives a received message back, if there is one.
+    fn send_given_back(&self) {
+        let mut notices = self.notices.lock();
+        while let Some(done) = notices.done.last() {
+            // A future that has to wait is dropped, and has sent nothing.
+            if !matches!(self.put_in_queue(Descriptor::Done(*done)).now_or_never(), Some(Ok(()))) {
+                return;
+            }
+            notices.done.pop();
+        }
+        notices.bytes = 0;
+    }
+
+    /// Gives a received message back, if there is one: at once if there is much to give back, else with the next descriptor, or after
+    /// [some time](Done::PATIENCE).
     pub(super) fn give_back(&self, message: InHeap) {
         if message.at == 0 {
             return;
         }
-        let number = message.number;
         let mut notices = self.notices.lock();
-        let has_room = notices.done.last_mut().is_some_and(|done| done.push(number));
+        notices.bytes = notices.bytes.saturating_add(message.bytes as usize);
+        let has_room = notices.done.last_mut().is_some_and(|done| done.push(message.number));
         if !has_room {
             let mut done = Done::default();
-            done.push(number);
+            done.push(message.number);
             notices.done.push(done);
-            drop(notices);
-            // Each notice has room for several messages, so the task that sends it runs for the first one only.
-            self.noticed.notify_one();
         }
+        let is_urgent = notices.done.len() > 1 || notices.bytes >= LARGE;
+        drop(notices);
+        if is_urgent { &self.noticed } else { &self.unhurried }.notify_one();
     }
 
     /// Tells the daemon that the outcome of a call is not wanted any more.
@@ -108,16 +139,27 @@ impl Link {
 
     /// Sends notices, until the connection ends.
     pub(super) async fn send_notices(&self) {
+        let mut late = pin!(self.has_waited());
         loop {
-            self.noticed.notified().await;
-            let Notices { cancelled, done } = mem::take(&mut *self.notices.lock());
+            tokio::select! {
+                () = self.noticed.notified() => {}
+                () = &mut late => late.set(self.has_waited()),
+            }
+            let Notices { cancelled, done, .. } = mem::take(&mut *self.notices.lock());
             let cancelled = cancelled.into_iter().map(|call| Descriptor::Cancellation { call });
             for notice in cancelled.chain(done.into_iter().map(Descriptor::Done)) {
-                if self.send(notice).await.is_err() {
+                if self.put_in_queue(notice).await.is_err() {
                     return;
                 }
             }
         }
+    }
+
+    /// Waits until a message was given back, and some time has passed. The wait goes on when the message has gone meanwhile, so that it costs
+    /// nothing for each message.
+    async fn has_waited(&self) {
+        self.unhurried.notified().await;
+        TokioRuntime.sleep_until(TokioRuntime.now() + Done::PATIENCE).await;
     }
 }
 

@@ -64,7 +64,7 @@ async fn make_calls(link: &Arc<Link>, sender: SendRequest<Bytes>, to: SocketAddr
     let reading = Arc::new(Semaphore::new(READ));
     loop {
         tokio::select! {
-            _news = link.news(&mut descriptors) => {}
+            () = link.has_news() => drop(link.news(&mut descriptors)),
             Some(answered) = asked.join_next() => {
                 // A call that was cancelled has no outcome.
                 if let Ok((call, outcome)) = answered {

@@ -106,7 +106,7 @@ async fn tend(link: Arc<Link>, calls: Arc<Pending>, state: Arc<State>) {
     loop {
         let due = link.caller.lock().open.chain.due();
         tokio::select! {
-            _news = link.news(&mut descriptors) => {}
+            () = link.has_news() => drop(link.news(&mut descriptors)),
             () = link.changed.notified() => {}
             () = state.until(due) => {}
         }

@@ -63,6 +63,12 @@ impl<'a> Message<'a> {
         self.lent.bytes(offset, len)
     }
 
+    /// Returns the number of bytes of all chunks, which is the room that the message takes.
+    #[inline]
+    pub fn room(&self) -> usize {
+        self.lent.ledger.chunks(self.slot).iter().map(|chunk| chunk.bytes).sum()
+    }
+
     /// Ends the message, and returns the identifier under which it is [freed](Lent::free).
     pub fn finish(self) -> u32 {
         let id = self.lent.ledger.lend(self.slot);
