@@ -28,7 +28,7 @@ pub(super) struct Chain {
     entrance: Entrance,
     /// The server is first, since it complains of a daemon that ends before it.
     _server: Process,
-    /// Those of the host that asks, then of the other.
+    /// The processes of the host that asks, then of the other host.
     between: Vec<Process>,
     _folder: TempDir,
 }
