@@ -3,6 +3,7 @@
 mod request;
 
 use super::status::Status;
+use super::turns::Turns;
 use crate::link::Link;
 use crate::run::end;
 use crate::server;
@@ -34,8 +35,8 @@ pub(crate) async fn call(link: Arc<Link>, to: SocketAddr, state: &State) {
         let socket = TcpStream::connect(to).await?;
         // Requests wait for nothing.
         socket.set_nodelay(true)?;
-        let shaken =
-            h2::client::Builder::new().max_header_list_size(16 << 10).handshake::<_, Bytes>(socket).await;
+        let mut builder = h2::client::Builder::new();
+        let shaken = builder.max_header_list_size(16 << 10).handshake::<_, Bytes>(Turns::new(socket)).await;
         shaken.map_err(|error| Error::new(ErrorKind::Malformed, format!("HTTP/2: {error}")))
     };
     let late = || Error::new(ErrorKind::TimedOut, "the server does not speak HTTP/2");

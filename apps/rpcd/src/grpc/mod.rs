@@ -7,7 +7,8 @@
 //!
 //! Messages are decoded into frames, as another daemon sends them, and encoded from such. The formats follow the document
 //! [gRPC over HTTP2](https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md): `message` has lengths, `status` codes and texts,
-//! `time` deadlines. Methods with streams of messages, and messages that are compressed, are unimplemented.
+//! `time` deadlines; `turns` is a socket that leaves time to others. Methods with streams of messages, and messages that are compressed, are
+//! unimplemented.
 
 mod body;
 mod egress;
@@ -17,6 +18,7 @@ mod pending;
 mod status;
 mod time;
 mod translate;
+mod turns;
 
 pub(crate) use egress::call;
 pub(crate) use ingress::listen;

@@ -2,6 +2,7 @@
 
 use super::call;
 use super::party::Parties;
+use crate::grpc::turns::Turns;
 use crate::state::State;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ pub(super) async fn serve(socket: TcpStream, peer: SocketAddr, state: Arc<State>
         .max_concurrent_streams(CALLS)
         .max_header_list_size(HEADERS)
         .initial_connection_window_size(1 << 20);
-    let Ok(shaken) = timeout(SAID, builder.handshake(socket)).await else { return Ok(()) };
+    let Ok(shaken) = timeout(SAID, builder.handshake(Turns::new(socket))).await else { return Ok(()) };
     let mut connection = shaken?;
     let parties = Arc::new(Parties::new(peer, state));
     let mut calls = JoinSet::new();
