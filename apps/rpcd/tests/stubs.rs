@@ -46,6 +46,24 @@ impl Handler for Hotels {
 }
 
 #[tokio::test]
+async fn a_call_that_its_caller_gives_up_leaves_its_place_at_the_server() {
+    let daemon = Running::start();
+    let server = daemon.attach().server("hotels").await.unwrap();
+    let serving = tokio::spawn(server.serve(Server(Hotels)));
+    let client = Client::new(daemon.attach().client("hotels").await.unwrap());
+    let nearby = async |chain: &str| {
+        let mut request = NearbyRequest::new_in(client.heap());
+        request.chain_mut().push_str(chain);
+        client.nearby(request).await.map(drop)
+    };
+    // More than a server works on at once. They end together, when the time of all has passed.
+    let slow = futures_util::future::join_all((0..1100).map(|_| nearby("slow")));
+    assert!(tokio::time::timeout(Duration::from_secs(3), slow).await.is_err());
+    tokio::time::timeout(Duration::from_secs(20), nearby("inn")).await.unwrap().unwrap();
+    serving.abort();
+}
+
+#[tokio::test]
 async fn a_client_calls_the_handler_of_a_server() {
     let daemon = Running::start();
     let server = daemon.attach().server("hotels").await.unwrap();

@@ -37,6 +37,11 @@ impl<S: Service> Incoming<S> {
         Self { link, call, method, request, within, is_answered: false, unsent: None, service: PhantomData }
     }
 
+    /// Returns the number of the call.
+    pub(super) fn number(&self) -> u64 {
+        self.call
+    }
+
     /// Returns the number of the [method](Method::NUMBER).
     pub fn method(&self) -> u32 {
         self.method

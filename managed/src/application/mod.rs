@@ -8,6 +8,7 @@ mod incoming;
 mod lent;
 mod link;
 mod server;
+mod under_way;
 
 pub use attaching::Attach;
 pub use client::Client;

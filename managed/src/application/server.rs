@@ -3,6 +3,7 @@
 use super::handle::Handle;
 use super::incoming::Incoming;
 use super::link::Link;
+use super::under_way::UnderWay;
 use crate::Descriptor;
 use crate::method::Service;
 use bertha_core::{Buf, Connection, Error};
@@ -12,11 +13,6 @@ use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::task::JoinSet;
-use tokio::time::timeout;
-
-/// Number of calls of a server that are under way at once.
-const UNDER_WAY: usize = 1024;
 
 /// A server of a service, whose calls come through the daemon.
 #[derive(Debug)]
@@ -25,6 +21,13 @@ pub struct Server<S> {
     received: VecDeque<Buf>,
     _notices: Task,
     service: PhantomData<fn() -> S>,
+}
+
+/// What the daemon tells a server.
+enum Heard<S> {
+    Call(Incoming<S>),
+    /// Nobody waits for the call of this number any more.
+    Cancellation(u64),
 }
 
 impl<S: Service> Server<S> {
@@ -45,50 +48,51 @@ impl<S: Service> Server<S> {
     /// The error with which the connection to the daemon has ended.
     pub async fn next(&mut self) -> Result<Incoming<S>, Error> {
         loop {
+            if let Heard::Call(call) = self.hear().await? {
+                return Ok(call);
+            }
+        }
+    }
+
+    /// Serves calls, each in a task of its own, until the connection to the daemon ends; returns the error with which it ended. At most 1,024
+    /// calls are under way, and others wait. A call that its caller has given up, or whose deadline passes, is dropped at the next `await` of
+    /// its handler, and so are all when the future is: their callers get failures.
+    pub async fn serve(mut self, handler: impl Handle<S>) -> Error {
+        let mut calls = UnderWay::new(handler);
+        loop {
+            tokio::select! {
+                heard = self.hear() => match heard {
+                    Ok(Heard::Call(call)) => calls.begin(call),
+                    Ok(Heard::Cancellation(call)) => calls.cancel(call),
+                    Err(error) => return error,
+                },
+                () = calls.ended() => {}
+            }
+        }
+    }
+
+    /// Waits for a call, or the end of one. The future is cancellation-safe.
+    async fn hear(&mut self) -> Result<Heard<S>, Error> {
+        loop {
             while let Some(bytes) = self.received.pop_front() {
-                if let Some(incoming) = self.on_descriptor(&bytes)? {
-                    return Ok(incoming);
+                if let Some(heard) = self.on_descriptor(&bytes)? {
+                    return Ok(heard);
                 }
             }
             self.link.queue.recv_batch(&mut self.received, 64).await?;
         }
     }
 
-    /// Serves calls, each in a task of its own, until the connection to the daemon ends; returns the error with which it ended. At most 1,024
-    /// calls are under way, and others wait. A call whose deadline passes is dropped, and so are all when the future is: their callers get
-    /// failures.
-    pub async fn serve(mut self, handler: impl Handle<S>) -> Error {
-        let (handler, mut tasks) = (Arc::new(handler), JoinSet::new());
-        loop {
-            let call = match self.next().await {
-                Ok(call) => call,
-                Err(error) => return error,
-            };
-            while tasks.try_join_next().is_some() {}
-            if tasks.len() >= UNDER_WAY {
-                tasks.join_next().await;
-            }
-            let handler = Arc::clone(&handler);
-            tasks.spawn(async move {
-                match call.within() {
-                    // A call that is late is dropped, and its caller hears of it.
-                    Some(within) => drop(timeout(within, handler.handle(call)).await),
-                    None => handler.handle(call).await,
-                }
-            });
-        }
-    }
-
-    fn on_descriptor(&self, bytes: &[u8]) -> std::io::Result<Option<Incoming<S>>> {
+    fn on_descriptor(&self, bytes: &[u8]) -> std::io::Result<Option<Heard<S>>> {
         match super::descriptor(bytes)? {
             Descriptor::Request { call, method, message, milliseconds } => {
                 let within = (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()));
-                return Ok(Some(Incoming::new(&self.link, (call, method), message, within)));
+                let call = Incoming::new(&self.link, (call, method), message, within);
+                return Ok(Some(Heard::Call(call)));
             }
             Descriptor::Done(done) => self.link.on_done(&done),
             Descriptor::Grown { bytes } => self.link.control.hear_of(bytes)?,
-            // The outcome of a call that nobody waits for is dropped by the daemon.
-            Descriptor::Cancellation { .. } => {}
+            Descriptor::Cancellation { call } => return Ok(Some(Heard::Cancellation(call))),
             Descriptor::Response { .. } | Descriptor::Failure { .. } => return Err(super::unexpected()),
         }
         Ok(None)
