@@ -1,6 +1,6 @@
 //! The orders of operators to a running daemon.
 
-use crate::attach::Malformed;
+use crate::attach::{Malformed, NO_NAME, is_name};
 use bertha_core::{Error, ErrorKind};
 use std::ffi::OsString;
 use std::io;
@@ -87,7 +87,7 @@ impl Order {
             Self::Route { service, to } => &["route", service, to],
         };
         if parts.iter().any(|part| part.contains(char::is_control)) {
-            return Err(Malformed { what: "a name or a setting of an order has a control character" });
+            return Err(CONTROL);
         }
         let line = parts.join("\t") + "\n";
         if line.len() <= Self::LONGEST {
@@ -100,8 +100,23 @@ impl Order {
     /// Reads a line, without its end.
     ///
     /// # Errors
-    /// Fails for a line that is no order.
+    /// Fails for a line that is no order, or that names a service or an engine as no application could.
     pub fn read(line: &str) -> Result<Self, Malformed> {
+        if line.contains(|letter: char| letter.is_control() && letter != '\t') {
+            return Err(CONTROL);
+        }
+        let order = Self::parts_of(line)?;
+        let (service, name) = match &order {
+            Self::List => return Ok(order),
+            Self::Route { service, .. } => (service, service),
+            Self::Add { service, name, .. }
+            | Self::Configure { service, name, .. }
+            | Self::Remove { service, name } => (service, name),
+        };
+        if [service, name].into_iter().all(|name| is_name(name)) { Ok(order) } else { Err(NO_NAME) }
+    }
+
+    fn parts_of(line: &str) -> Result<Self, Malformed> {
         let parts: Vec<String> = line.split('\t').map(Into::into).collect();
         let (order, parts) = parts.split_first().ok_or(UNKNOWN)?;
         match (order.as_str(), parts) {
@@ -159,6 +174,7 @@ impl Order {
     }
 }
 
+const CONTROL: Malformed = Malformed { what: "a name or a setting of an order has a control character" };
 const UNKNOWN: Malformed =
     Malformed { what: "an order is list, add, configure, remove or route, with its parts" };
 
@@ -200,6 +216,11 @@ mod tests {
         assert!(long.to_line().is_err());
         for wrong in ["", "lis", "list\t", "add\ta\tb\tc", "remove\ta", "route\ta\tb\tc"] {
             assert_eq!(Order::read(wrong), Err(UNKNOWN), "{wrong:?}");
+        }
+        assert_eq!(Order::read("remove\ta\0\tn"), Err(CONTROL));
+        for name in ["", &"x".repeat(256)] {
+            assert_eq!(Order::read(&format!("remove\t{name}\tn")), Err(NO_NAME));
+            assert_eq!(Order::read(&format!("route\t{name}\t")), Err(NO_NAME));
         }
     }
 

@@ -6,7 +6,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// Writes the program's log to stderr from now on: warnings and errors, or the levels that the environment
+/// Writes the program's log to stderr from now on: warnings and errors (of h2, errors), or the levels that the environment
 /// variable `RUST_LOG` names, such as `debug` or `bertha::negotiation=trace,warn`. A value that can't be read is told, and changes nothing.
 ///
 /// # Panics
@@ -30,7 +30,8 @@ pub(crate) fn to_stderr() {
 
 /// Returns the levels that a value of `RUST_LOG` names, and the reason if they are warnings and errors because the value can't be read.
 fn levels(wanted: &str) -> (Targets, Option<String>) {
-    let usual = Targets::new().with_default(Level::WARN);
+    // h2 warns of each stream that its peer resets, which a stranger does as often as it likes.
+    let usual = Targets::new().with_default(Level::WARN).with_target("h2", Level::ERROR);
     if wanted.trim().is_empty() {
         return (usual, None);
     }

@@ -106,11 +106,13 @@ pub(crate) struct Given<C> {
     next: u64,
     open: HashMap<u64, (C, u64)>,
     has_ended: bool,
+    /// The server gets no further calls, but for those that are on their way.
+    is_retired: bool,
 }
 
 impl<C> Default for Given<C> {
     fn default() -> Self {
-        Self { next: 0, open: HashMap::new(), has_ended: false }
+        Self { next: 0, open: HashMap::new(), has_ended: false, is_retired: false }
     }
 }
 
@@ -129,6 +131,16 @@ impl<C> Given<C> {
     /// Takes a call away from the server. Returns `None` if the server does not have it.
     pub(crate) fn take(&mut self, number: u64) -> Option<(C, u64)> {
         self.open.remove(&number)
+    }
+
+    /// Notes that the server gets no further calls.
+    pub(crate) fn retire(&mut self) {
+        self.is_retired = true;
+    }
+
+    /// Returns true if the server has no call, and gets none.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_retired && self.open.is_empty()
     }
 
     /// Takes all calls away from a server that has gone. It gets no others.

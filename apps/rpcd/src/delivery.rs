@@ -28,7 +28,7 @@ pub(crate) fn give(
 
 /// Takes a call away from a server, whose outcome nobody wants.
 pub(crate) fn cancel(link: &Link, call: u64) {
-    if link.given.lock().take(call).is_some() {
+    if link.take_given(call).is_some() {
         link.tell(Descriptor::Cancellation { call });
     }
 }

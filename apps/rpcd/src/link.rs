@@ -196,6 +196,25 @@ impl Link {
         self.detached.notified().await;
     }
 
+    /// Makes the connection to a server end with the last of its calls, since later ones go elsewhere.
+    pub(crate) fn retire(&self) {
+        let mut given = self.given.lock();
+        given.retire();
+        if given.is_over() {
+            self.detach();
+        }
+    }
+
+    /// Takes a call away from a server, and returns its caller with the caller's number. Returns `None` if the server does not have it.
+    pub(crate) fn take_given(&self, call: u64) -> Option<(Arc<Self>, u64)> {
+        let mut given = self.given.lock();
+        let taken = given.take(call);
+        if given.is_over() {
+            self.detach();
+        }
+        taken
+    }
+
     /// Makes the task of the application look for what is due.
     pub(crate) fn look(&self) {
         self.changed.notify_one();

@@ -43,7 +43,11 @@ pub(crate) async fn run_daemon(
     let ended = tokio::select! {
         ended = receive(link, connection, state) => ended,
         ended = tell(link, connection, None) => ended,
-        () = link.is_detached() => Err(unsuited()),
+        () = link.is_detached() => match link.role {
+            Role::Caller => Err(unsuited()),
+            // Calls go elsewhere.
+            Role::Server => Ok(()),
+        },
     };
     end(link, state, "the connection to the daemon of the server has ended", true);
     ended

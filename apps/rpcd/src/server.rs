@@ -58,7 +58,7 @@ pub(crate) fn end_all(link: &Link, refusal: &Refusal, may_have_run: bool, now: D
 
 /// Ends a call, unless its caller has cancelled it.
 fn on_outcome<'a>(link: &Link, call: u64, outcome: impl FnOnce() -> Outcome<'a>, now: Duration) {
-    let taken = link.given.lock().take(call);
+    let taken = link.take_given(call);
     if let Some((caller, call)) = taken {
         caller::on_outcome(&caller, call, outcome(), now);
     }

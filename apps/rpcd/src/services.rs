@@ -13,6 +13,7 @@ use prost_types::FileDescriptorSet;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::mpsc::UnboundedSender;
 
 /// Maximum number of names of services.
@@ -22,6 +23,8 @@ const MOST: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Services {
     services: Mutex<HashMap<String, Service>>,
+    /// Number of servers so far.
+    served: AtomicU64,
     /// Takes parties that are not connected.
     dials: UnboundedSender<Dial>,
     /// A lock for those who change chains, so that each caller has the engines that the policies demand. It is taken before all others.
@@ -31,6 +34,8 @@ pub(crate) struct Services {
 #[derive(Debug, Default)]
 struct Service {
     server: Option<Arc<Link>>,
+    /// The number of the server among all that have attached.
+    since: u64,
     callers: Vec<Arc<Link>>,
     policies: Vec<Policy>,
     /// The way to a server of another machine, where no application of this machine serves.
@@ -48,7 +53,7 @@ pub(crate) struct Dial {
 
 impl Services {
     pub(crate) fn new(dials: UnboundedSender<Dial>) -> Self {
-        Self { services: Mutex::default(), dials, changes: Mutex::default() }
+        Self { services: Mutex::default(), served: AtomicU64::new(0), dials, changes: Mutex::default() }
     }
 
     /// Adds an application, with the engines that the policies on its service demand. Returns the reason if there is no place for it.
@@ -76,7 +81,10 @@ impl Services {
                     server.application, link.service
                 ));
             }
-            (Role::Server, None) => service.server = Some(Arc::clone(link)),
+            (Role::Server, None) => {
+                service.server = Some(Arc::clone(link));
+                service.since = self.served.fetch_add(1, Ordering::Relaxed);
+            }
             (Role::Caller, _) => service.callers.push(Arc::clone(link)),
         }
         Ok(())
@@ -128,33 +136,35 @@ impl Services {
             .collect()
     }
 
-    /// Returns the application that serves the service of this full name: under that name, or under another.
+    /// Returns the application that serves the service of this full name: under that name, or under another. Of several it is the one that
+    /// serves for the longest, so that a newcomer takes no calls away, nor the policies on them.
     pub(crate) fn of_schema(&self, service: &str) -> Option<Arc<Link>> {
         let services = self.services.lock();
         let serves = |server: &&Arc<Link>| server.typed.has(service);
         let named = services.get(service).and_then(|service| service.server.as_ref()).filter(serves);
-        // The least name, so that the choice does not change while servers stay.
         let others = || {
-            let others = services.iter().filter_map(|(name, service)| Some((name, service.server.as_ref()?)));
+            let others =
+                services.values().filter_map(|service| Some((service.since, service.server.as_ref()?)));
             others
                 .filter(|(_, server)| serves(server))
-                .min_by_key(|(name, _)| *name)
+                .min_by_key(|(since, _)| *since)
                 .map(|(_, server)| server)
         };
         named.or_else(others).map(Arc::clone)
     }
 
     /// Leads the calls of a service along a route, or nowhere, where no application of this machine serves it. Calls under
-    /// way stay where they are.
+    /// way stay where they are, and their connection ends with the last of them.
     pub(crate) fn lead(&self, service: &str, to: Option<Route>) {
         let mut services = self.services.lock();
         let entry = services.entry(service.to_owned()).or_default();
         entry.route = to;
-        // An earlier connection keeps its calls, and lasts until the other end closes it.
-        entry.daemons.clear();
+        let earlier: Vec<_> = entry.daemons.drain().map(|(_, daemon)| daemon).collect();
         if entry.is_empty() {
             services.remove(service);
         }
+        drop(services);
+        earlier.iter().for_each(|daemon| daemon.retire());
     }
 
     /// Returns a line for each service: its name, its server, the number of its callers, and its engines.
@@ -213,7 +223,7 @@ impl Services {
 impl Service {
     /// Returns true if nothing is known of the service.
     fn is_empty(&self) -> bool {
-        let Self { server, callers, policies, route, daemons } = self;
+        let Self { server, since: _, callers, policies, route, daemons } = self;
         server.is_none() && callers.is_empty() && policies.is_empty() && route.is_none() && daemons.is_empty()
     }
 }

@@ -81,6 +81,21 @@ async fn policies_hold_for_strangers() {
 }
 
 #[tokio::test]
+async fn a_newcomer_takes_no_calls_of_strangers_away_nor_their_policies() {
+    let daemon = listening();
+    let _serving = serve(daemon.attach().server("middle").await.unwrap());
+    let stranger = stranger(&daemon).await;
+    let [service, name, kind] = ["middle", "acl", "acl"].map(Into::into);
+    let order = Order::Add { service, name, kind, settings: "field=customer deny=eve".into() };
+    order.give(&daemon.path).await.unwrap();
+    for newcomer in ["aaa", "zzz"] {
+        let _serving = serve(daemon.attach().server(newcomer).await.unwrap());
+        let status = stranger.reserve("eve", 1, &[]).await.unwrap_err();
+        assert_eq!(status.code(), Code::PermissionDenied, "{newcomer}: {status}");
+    }
+}
+
+#[tokio::test]
 async fn calls_of_strangers_wait_for_a_limit_and_go_on() {
     let daemon = listening();
     let _serving = serve(daemon.server().await);
@@ -243,6 +258,33 @@ async fn two_daemons_speak_grpc_to_each_other() {
     let asked = request(client.heap(), "ada", 3, &["grace"]);
     let response = client.call::<Reserve>(asked, Some(SOON)).await.unwrap();
     assert_eq!((response.room.as_str(), response.price), ("ada: grace", 300));
+}
+
+/// Answers the first call of a connection, and closes it.
+async fn answer_once(socket: TcpStream) {
+    let mut connection = h2::server::handshake(socket).await.unwrap();
+    let (_request, mut respond) = connection.accept().await.unwrap().unwrap();
+    let head = http::Response::builder().header("content-type", "application/grpc").body(()).unwrap();
+    let mut response = respond.send_response(head, false).unwrap();
+    response.send_data(bytes::Bytes::from_static(&[0; 5]), false).unwrap();
+    let status = [("grpc-status".parse().unwrap(), "0".parse().unwrap())];
+    response.send_trailers(status.into_iter().collect()).unwrap();
+    connection.graceful_shutdown();
+    while connection.accept().await.is_some() {}
+}
+
+#[tokio::test]
+async fn an_answer_counts_that_came_before_its_connection_ended() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let daemon = leading(listener.local_addr().unwrap());
+    let client = daemon.client().await;
+    for _ in 0..20 {
+        let answering = async { answer_once(listener.accept().await.unwrap().0).await };
+        let (outcome, ()) = tokio::join!(client.call::<Ping>(Empty {}, Some(SOON)), answering);
+        outcome.unwrap();
+        // The daemon has seen the end, and connects again for the next call.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 #[tokio::test]

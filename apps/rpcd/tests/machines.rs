@@ -83,6 +83,40 @@ async fn many_calls_are_under_way_at_once() {
     }
 }
 
+/// Returns the number of connections to an address that are established.
+fn connections_to(addr: &str) -> usize {
+    let port: u16 = addr.rsplit_once(':').unwrap().1.parse().unwrap();
+    let sockets = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let is_to = |line: &str| {
+        let mut columns = line.split_whitespace().skip(2);
+        columns.next().is_some_and(|peer| peer.ends_with(&format!(":{port:04X}")))
+            && columns.next() == Some("01")
+    };
+    sockets.lines().filter(|line| is_to(line)).count()
+}
+
+#[tokio::test]
+async fn a_connection_ends_when_a_route_leads_elsewhere_and_its_calls_have_ended() {
+    let [near, far] = Running::pair(None);
+    let _serving = serve(far.server().await);
+    let client = near.client().await;
+    let route = bertha_rpcd::Route::Daemon(far.peer_addr.clone().unwrap());
+    for nights in 0..30 {
+        let asked = request(client.heap(), "ada", nights, &[]);
+        let call = client.call::<Reserve>(asked, Some(SOON));
+        let changed = async { near.operator.lead("hotel", Some(route.clone())) };
+        let (response, ()) = tokio::join!(call, changed);
+        assert_eq!(response.unwrap().price, 100 * nights);
+    }
+    client.call::<Ping>(Empty {}, Some(SOON)).await.unwrap();
+    let ended = async {
+        while connections_to(&far.peer_addr.as_ref().unwrap().to_string()) > 1 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(SOON, ended).await.unwrap();
+}
+
 #[tokio::test]
 async fn the_policies_of_both_machines_hold() {
     let [near, far] = Running::pair(None);

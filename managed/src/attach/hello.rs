@@ -109,7 +109,7 @@ impl Hello {
 }
 
 const TOO_LONG: Malformed = Malformed { what: "the schema is longer than 1 MiB" };
-const NO_NAME: Malformed =
+pub(crate) const NO_NAME: Malformed =
     Malformed { what: "a name of 1 to 255 bytes without control characters is expected" };
 
 fn role_number(role: Role) -> u8 {
@@ -124,8 +124,9 @@ fn length_of(name: &str) -> Result<u8, Malformed> {
     length.filter(|_| is_name(name)).ok_or(NO_NAME)
 }
 
-fn is_name(name: &str) -> bool {
-    !name.is_empty() && !name.contains(char::is_control)
+/// Returns true for a name that an application or a service may have.
+pub(crate) fn is_name(name: &str) -> bool {
+    (1..=usize::from(u8::MAX)).contains(&name.len()) && !name.contains(char::is_control)
 }
 
 /// Returns the name at the beginning of these bytes, and what follows it.

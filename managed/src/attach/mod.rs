@@ -17,6 +17,7 @@ mod hello;
 
 pub use answer::{Answer, Grow};
 pub use hello::{Hello, Role};
+pub(crate) use hello::{NO_NAME, is_name};
 
 use std::fmt;
 

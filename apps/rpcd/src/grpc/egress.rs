@@ -19,11 +19,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio::time::timeout;
 
 /// Time in which the server has to speak HTTP/2.
 const SAID: Duration = Duration::from_secs(10);
+
+/// Time after the end of a connection in which the calls that it had find out.
+const DRAINED: Duration = Duration::from_secs(1);
 
 /// Number of bytes of the responses of a server that are read at once.
 const READ: usize = 64 << 20;
@@ -44,10 +47,12 @@ pub(crate) async fn call(link: Arc<Link>, to: SocketAddr, state: &State) {
     match connected {
         Ok((sender, connection)) => {
             tracing::info!(%to, service, "a server over HTTP/2 takes calls");
+            let mut calls = Calls { link: &link, to, state, asked: JoinSet::new(), open: HashMap::new() };
             let error = tokio::select! {
                 ended = connection => ended.err(),
-                () = make_calls(&link, sender, to, state) => None,
+                () = calls.make(sender) => None,
             };
+            calls.drain().await;
             tracing::info!(%to, service, error = error.map(tracing::field::display), "a server over HTTP/2 has gone");
             end(&link, state, "the connection to the server has ended", true);
         }
@@ -58,39 +63,67 @@ pub(crate) async fn call(link: Arc<Link>, to: SocketAddr, state: &State) {
     }
 }
 
-/// Makes the calls of a link.
-async fn make_calls(link: &Arc<Link>, sender: SendRequest<Bytes>, to: SocketAddr, state: &State) {
-    let (mut descriptors, mut asked) = (Vec::new(), JoinSet::new());
-    let mut open: HashMap<u64, AbortHandle> = HashMap::new();
-    let reading = Arc::new(Semaphore::new(READ));
-    loop {
-        tokio::select! {
-            () = link.has_news() => drop(link.news(&mut descriptors)),
-            Some(answered) = asked.join_next() => {
-                // A call that was cancelled has no outcome.
-                if let Ok((call, outcome)) = answered {
-                    open.remove(&call);
-                    answer(link, call, outcome, state);
-                }
+/// The calls of a link.
+struct Calls<'a> {
+    link: &'a Arc<Link>,
+    to: SocketAddr,
+    state: &'a State,
+    asked: JoinSet<Outcome>,
+    open: HashMap<u64, AbortHandle>,
+}
+
+/// The number of a call, and its outcome.
+type Outcome = (u64, Result<request::Answer, Status>);
+
+impl Calls<'_> {
+    /// Makes calls until there are no more to come.
+    async fn make(&mut self, sender: SendRequest<Bytes>) {
+        let mut descriptors = Vec::new();
+        let reading = Arc::new(Semaphore::new(READ));
+        loop {
+            tokio::select! {
+                () = self.link.has_news() => drop(self.link.news(&mut descriptors)),
+                () = self.link.is_detached() => return,
+                Some(answered) = self.asked.join_next() => self.answer(answered),
+            }
+            for descriptor in descriptors.drain(..) {
+                self.take(descriptor, &sender, &reading);
             }
         }
-        for descriptor in descriptors.drain(..) {
-            match descriptor {
-                Descriptor::Request { call, method, message, milliseconds } => {
-                    let frame = link.waiting(&descriptor);
-                    let request = Asked { method, at: message.at, frame, milliseconds };
-                    let (sender, link, reading) = (sender.clone(), Arc::clone(link), Arc::clone(&reading));
-                    let asking = async move { (call, ask(&link.typed, sender, to, request, &reading).await) };
-                    open.insert(call, asked.spawn(asking));
-                }
-                Descriptor::Cancellation { call } => {
-                    if let Some(asking) = open.remove(&call) {
-                        asking.abort();
-                    }
-                }
-                // Notices about frames, of which there are none.
-                _ => {}
+    }
+
+    fn take(&mut self, descriptor: Descriptor, sender: &SendRequest<Bytes>, reading: &Arc<Semaphore>) {
+        match descriptor {
+            Descriptor::Request { call, method, message, milliseconds } => {
+                let frame = self.link.waiting(&descriptor);
+                let request = Asked { method, at: message.at, frame, milliseconds };
+                let (sender, link, reading) = (sender.clone(), Arc::clone(self.link), Arc::clone(reading));
+                let to = self.to;
+                let asking = async move { (call, ask(&link.typed, sender, to, request, &reading).await) };
+                self.open.insert(call, self.asked.spawn(asking));
             }
+            Descriptor::Cancellation { call } => {
+                if let Some(asking) = self.open.remove(&call) {
+                    asking.abort();
+                }
+            }
+            // Notices about frames, of which there are none.
+            _ => {}
+        }
+    }
+
+    /// Takes the responses that had come whole when the connection ended.
+    async fn drain(mut self) {
+        while let Ok(Some(answered)) = timeout(DRAINED, self.asked.join_next()).await {
+            self.answer(answered);
+        }
+    }
+
+    fn answer(&mut self, answered: Result<Outcome, JoinError>) {
+        // A call that was cancelled has no outcome.
+        if let Ok((call, outcome)) = answered {
+            self.open.remove(&call);
+            answer(self.link, call, outcome, self.state);
         }
     }
 }
