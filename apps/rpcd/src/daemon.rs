@@ -1,6 +1,7 @@
 //! The daemon.
 
 use crate::attach::attach;
+use crate::common::Common;
 use crate::grpc;
 use crate::operator::Operator;
 use crate::orders;
@@ -90,7 +91,7 @@ impl Daemon {
         let (applications, operators) = (Listener::bind(path)?, Listener::bind(&Order::socket(path))?);
         let Settings { users, waiting, heap, peers } = settings;
         let (dial, dials) = unbounded_channel();
-        let state = Arc::new(State::new(Services::new(dial), users, waiting, heap));
+        let state = Arc::new(State::new(Services::new(dial, Common::new(heap)), users, waiting, heap));
         for (service, to) in &peers.routes {
             state.services.lead(service, Some(to.clone()));
         }

@@ -1,5 +1,6 @@
 //! The messages that a party gets, until it has them.
 
+use crate::common::Common;
 use crate::memory::Lending;
 use crate::numbered::Numbered;
 use bertha_managed::heap::{Lent, Region};
@@ -75,9 +76,9 @@ impl Lends {
 }
 
 impl Waiting {
-    /// Creates an empty set of frames of up to so many bytes together.
-    pub(crate) fn new(most: usize) -> Self {
-        Self { frames: Numbered::default(), most, spare: Vec::new() }
+    /// Creates an empty set of frames of up to so many bytes together, of the room that all parties have in common.
+    pub(crate) fn new(most: usize, common: Common) -> Self {
+        Self { frames: Numbered::new(common), most, spare: Vec::new() }
     }
 
     /// Takes a frame out. A number without a frame has none.
@@ -99,7 +100,7 @@ impl Waiting {
 
     fn add(&mut self, frame: PrivateMemory) -> Result<u32, Fault> {
         let bytes = frame.used();
-        if bytes > self.most.saturating_sub(self.frames.bytes()) {
+        if bytes > self.most.saturating_sub(self.frames.bytes()) || !self.frames.has_room(bytes) {
             return Err(Fault::NoRoom);
         }
         Ok(self.frames.add(frame, bytes))

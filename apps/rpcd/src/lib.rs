@@ -20,6 +20,7 @@ mod attach;
 mod caller;
 mod calls;
 mod change;
+mod common;
 mod daemon;
 mod delivery;
 mod grpc;

@@ -1,6 +1,7 @@
 //! A party with one service: an application that is attached, or another daemon.
 
 use crate::calls::{Calls, Given};
+use crate::common::Common;
 use crate::lends::{Lends, Waiting};
 use crate::memory::Lending;
 use crate::numbered::Numbered;
@@ -88,8 +89,10 @@ impl Link {
         role: Role,
         typed: Arc<Typed>,
         heap: usize,
+        common: &Common,
     ) -> Arc<Self> {
-        let ways = (Sends::Frames(Mutex::new(Numbered::default())), Lends::Frames(Waiting::new(heap)));
+        let sends = Sends::Frames(Mutex::new(Numbered::new(common.clone())));
+        let ways = (sends, Lends::Frames(Waiting::new(heap, common.clone())));
         Arc::new(Self::new(name, service, role, typed, heap, ways))
     }
 

@@ -1,5 +1,6 @@
 //! Frames by their numbers.
 
+use crate::common::Common;
 use std::collections::HashMap;
 
 /// Frames by numbers that they get here, with the number of bytes of all of them. Zero is the number of none.
@@ -8,15 +9,20 @@ pub(crate) struct Numbered<T> {
     frames: HashMap<u32, (T, usize)>,
     last: u32,
     bytes: usize,
-}
-
-impl<T> Default for Numbered<T> {
-    fn default() -> Self {
-        Self { frames: HashMap::new(), last: 0, bytes: 0 }
-    }
+    common: Common,
 }
 
 impl<T> Numbered<T> {
+    /// Creates a set without frames, whose frames take the room that all parties have in common.
+    pub(crate) fn new(common: Common) -> Self {
+        Self { frames: HashMap::new(), last: 0, bytes: 0, common }
+    }
+
+    /// Returns true if there is room for so many bytes more.
+    pub(crate) fn has_room(&self, more: usize) -> bool {
+        self.common.has_room(self.bytes, more)
+    }
+
     /// Adds a frame of so many bytes, and returns its number.
     pub(crate) fn add(&mut self, frame: T, bytes: usize) -> u32 {
         loop {
@@ -26,6 +32,7 @@ impl<T> Numbered<T> {
             }
         }
         self.bytes += bytes;
+        self.common.take(bytes);
         self.frames.insert(self.last, (frame, bytes));
         self.last
     }
@@ -39,6 +46,7 @@ impl<T> Numbered<T> {
     pub(crate) fn take(&mut self, number: u32) -> Option<T> {
         let (frame, bytes) = self.frames.remove(&number)?;
         self.bytes -= bytes;
+        self.common.give_back(bytes);
         Some(frame)
     }
 
@@ -48,13 +56,19 @@ impl<T> Numbered<T> {
     }
 }
 
+impl<T> Drop for Numbered<T> {
+    fn drop(&mut self) {
+        self.common.give_back(self.bytes);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn frames_count_until_they_are_taken() {
-        let mut frames = Numbered::default();
+        let mut frames = Numbered::new(Common::new(1000));
         let (one, other) = (frames.add("a", 5), frames.add("b", 3));
         assert_eq!((one, other, frames.bytes()), (1, 2, 8));
         assert_eq!((frames.take(one), frames.take(one), frames.bytes()), (Some("a"), None, 3));
@@ -63,7 +77,7 @@ mod tests {
 
     #[test]
     fn numbers_that_are_in_use_and_zero_are_passed_over() {
-        let mut frames = Numbered::default();
+        let mut frames = Numbered::new(Common::new(1000));
         frames.add((), 0);
         frames.last = u32::MAX;
         assert_eq!(frames.add((), 0), 2);

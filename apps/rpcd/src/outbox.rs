@@ -107,12 +107,13 @@ pub(crate) fn bytes_of(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::common::Common;
     use crate::lends::Waiting;
     use bertha_managed::InHeap;
 
     #[test]
     fn calls_are_no_answers() {
-        let mut outbox = Outbox::new(Lends::Frames(Waiting::new(0)));
+        let mut outbox = Outbox::new(Lends::Frames(Waiting::new(0, Common::new(0))));
         let message = InHeap::default();
         outbox.push(Descriptor::Request { call: 1, method: 0, message, milliseconds: 0 });
         outbox.push(Descriptor::Response { call: 1, message });

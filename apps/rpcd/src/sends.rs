@@ -28,12 +28,15 @@ impl Sends {
         }
     }
 
-    /// Returns the number of bytes of all frames.
-    pub(crate) fn bytes(&self) -> usize {
+    /// Returns true if the frames take more than these bytes, or than their part of the room that all parties have in common.
+    pub(crate) fn are_too_many(&self, most: usize) -> bool {
         match self {
             // A heap has a quota of its own.
-            Self::Heap(_) => 0,
-            Self::Frames(frames) => frames.lock().bytes(),
+            Self::Heap(_) => false,
+            Self::Frames(frames) => {
+                let frames = frames.lock();
+                frames.bytes() > most || !frames.has_room(0)
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The services that applications serve, and the policies on their calls.
 
 use crate::change::{Change, Policy};
+use crate::common::Common;
 use crate::link::Link;
 use crate::route::Route;
 use bertha_chunnels::rpc::FailureKind;
@@ -27,6 +28,7 @@ pub(crate) struct Services {
     served: AtomicU64,
     /// Takes parties that are not connected.
     dials: UnboundedSender<Dial>,
+    common: Common,
     /// A lock for those who change chains, so that each caller has the engines that the policies demand. It is taken before all others.
     changes: Mutex<()>,
 }
@@ -52,8 +54,19 @@ pub(crate) struct Dial {
 }
 
 impl Services {
-    pub(crate) fn new(dials: UnboundedSender<Dial>) -> Self {
-        Self { services: Mutex::default(), served: AtomicU64::new(0), dials, changes: Mutex::default() }
+    pub(crate) fn new(dials: UnboundedSender<Dial>, common: Common) -> Self {
+        Self {
+            services: Mutex::default(),
+            served: AtomicU64::new(0),
+            dials,
+            common,
+            changes: Mutex::default(),
+        }
+    }
+
+    /// Returns the room for frames of all parties.
+    pub(crate) fn common(&self) -> &Common {
+        &self.common
     }
 
     /// Adds an application, with the engines that the policies on its service demand. Returns the reason if there is no place for it.
@@ -178,7 +191,7 @@ impl Services {
 
     fn dial(&self, caller: &Link, to: &Route) -> Arc<Link> {
         let (service, typed) = (caller.service.clone(), Arc::clone(&caller.typed));
-        let link = Link::daemon(to.to_string(), service, Role::Server, typed, caller.heap);
+        let link = Link::daemon(to.to_string(), service, Role::Server, typed, caller.heap, &self.common);
         // A daemon that takes no more ends, and all calls with it.
         let _taken = self.dials.send(Dial { link: Arc::clone(&link), to: to.clone() });
         link

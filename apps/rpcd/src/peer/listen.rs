@@ -89,7 +89,7 @@ async fn hear(
     let hello = greeting::hear(connection).await?;
     let typed = state.typed(hello.descriptors).await?;
     let name = format!("{} at {peer}", hello.application);
-    Ok(Link::daemon(name, hello.service, Role::Caller, typed, state.heap))
+    Ok(Link::daemon(name, hello.service, Role::Caller, typed, state.heap, state.services.common()))
 }
 
 fn refused(reason: impl ToString) -> Error {

@@ -69,7 +69,8 @@ impl Parties {
         }
         let name = format!("HTTP/2 at {}", self.peer);
         let typed = Arc::clone(&server.typed);
-        let link = Link::daemon(name, server.service.clone(), Role::Caller, typed, self.state.heap);
+        let State { services, heap, .. } = &*self.state;
+        let link = Link::daemon(name, server.service.clone(), Role::Caller, typed, *heap, services.common());
         let added = self.state.services.add(&link);
         added.map_err(|reason| Status::new(Code::Unavailable, &reason))?;
         let pending = Arc::new(Pending::default());
