@@ -120,7 +120,7 @@ fn begin(link: &Link, caller: &mut Caller, request: (u64, u32, InHeap, u32)) -> 
         refuse(FailureKind::UnknownMethod, "the schema has no such method");
         return Ok(());
     }
-    if link.sends.are_too_many(link.heap) {
+    if link.sends.are_too_many() {
         refuse(FailureKind::Overloaded, "requests that wait take too much memory");
         return Ok(());
     }

@@ -21,8 +21,8 @@ pub(crate) enum Lends {
 #[derive(Debug)]
 pub(crate) struct Waiting {
     frames: Numbered<PrivateMemory>,
-    /// Number of bytes of all frames that wait, at most.
-    most: usize,
+    /// Number of bytes of the longest frame.
+    longest: usize,
     /// Memory that is used again.
     spare: Vec<PrivateMemory>,
 }
@@ -76,9 +76,9 @@ impl Lends {
 }
 
 impl Waiting {
-    /// Creates an empty set of frames of up to so many bytes together, of the room that all parties have in common.
-    pub(crate) fn new(most: usize, common: Common) -> Self {
-        Self { frames: Numbered::new(common), most, spare: Vec::new() }
+    /// Creates an empty set of frames of up to so many bytes each, in the room that all parties have in common.
+    pub(crate) fn new(longest: usize, common: Common) -> Self {
+        Self { frames: Numbered::new(common), longest, spare: Vec::new() }
     }
 
     /// Takes a frame out. A number without a frame has none.
@@ -95,12 +95,12 @@ impl Waiting {
     }
 
     fn empty(&mut self) -> PrivateMemory {
-        self.spare.pop().unwrap_or_else(|| PrivateMemory::of(self.most))
+        self.spare.pop().unwrap_or_else(|| PrivateMemory::of(self.longest))
     }
 
     fn add(&mut self, frame: PrivateMemory) -> Result<u32, Fault> {
         let bytes = frame.used();
-        if bytes > self.most.saturating_sub(self.frames.bytes()) || !self.frames.has_room(bytes) {
+        if !self.frames.has_room(bytes) {
             return Err(Fault::NoRoom);
         }
         Ok(self.frames.add(frame, bytes))

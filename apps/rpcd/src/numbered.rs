@@ -49,11 +49,6 @@ impl<T> Numbered<T> {
         self.common.give_back(bytes);
         Some(frame)
     }
-
-    /// Returns the number of bytes of all frames.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
 }
 
 impl<T> Drop for Numbered<T> {
@@ -70,8 +65,8 @@ mod tests {
     fn frames_count_until_they_are_taken() {
         let mut frames = Numbered::new(Common::new(1000));
         let (one, other) = (frames.add("a", 5), frames.add("b", 3));
-        assert_eq!((one, other, frames.bytes()), (1, 2, 8));
-        assert_eq!((frames.take(one), frames.take(one), frames.bytes()), (Some("a"), None, 3));
+        assert_eq!((one, other, frames.bytes), (1, 2, 8));
+        assert_eq!((frames.take(one), frames.take(one), frames.bytes), (Some("a"), None, 3));
         assert_eq!((frames.get(one), frames.get(other)), (None, Some(&"b")));
     }
 

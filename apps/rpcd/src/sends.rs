@@ -28,15 +28,12 @@ impl Sends {
         }
     }
 
-    /// Returns true if the frames take more than these bytes, or than their part of the room that all parties have in common.
-    pub(crate) fn are_too_many(&self, most: usize) -> bool {
+    /// Returns true if the frames take more than their part of the room that all parties have in common.
+    pub(crate) fn are_too_many(&self) -> bool {
         match self {
             // A heap has a quota of its own.
             Self::Heap(_) => false,
-            Self::Frames(frames) => {
-                let frames = frames.lock();
-                frames.bytes() > most || !frames.has_room(0)
-            }
+            Self::Frames(frames) => !frames.lock().has_room(0),
         }
     }
 }

@@ -149,8 +149,8 @@ impl Services {
             .collect()
     }
 
-    /// Returns the application that serves the service of this full name: under that name, or under another. Of several it is the one that
-    /// serves for the longest, so that a newcomer takes no calls away, nor the policies on them.
+    /// Returns the application that serves the service of this full name: under that name, or else under another. Of several others it is
+    /// the one that serves for the longest, so that it takes no calls away, nor the policies on them, by its name.
     pub(crate) fn of_schema(&self, service: &str) -> Option<Arc<Link>> {
         let services = self.services.lock();
         let serves = |server: &&Arc<Link>| server.typed.has(service);
