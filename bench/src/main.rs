@@ -16,6 +16,7 @@
 //! therefore decided by instructions per operation, and the ratio of times stands beside it with its
 //! interval.
 
+// Generated types in `managed` have layouts, and allow it.
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -11,10 +11,11 @@ use crate::Error;
 use crate::harness::{Counter, Effort, Placement, alternate};
 use crate::report::{Budget, Report};
 use calls::Transport;
-#[cfg_attr(not(any(feature = "local", feature = "managed")), allow(unused_imports))]
 pub(crate) use load::{Load, Sample};
 #[cfg(not(feature = "local"))]
 use tonic::Socket;
+#[cfg(feature = "managed")]
+pub(crate) use tonic::{Method, call, connected, serve as serve_by_tonic};
 #[cfg(feature = "local")]
 pub(crate) use {
     calls::{calls as make_calls, echo},

@@ -5,7 +5,7 @@ use crate::harness::{Placement, meet};
 use crate::{Error, ErrorKind};
 use std::convert::Infallible;
 use std::future::{Ready, ready};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::task::{Context, Poll};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -17,8 +17,9 @@ use tonic::transport::{Channel, Endpoint, Server};
 use tonic::{Request, Response, Status};
 use tonic_prost::ProstCodec;
 
-/// Path of the method.
-const PATH: &str = "/bench.Echo/Echo";
+/// The service and the path of its method.
+const SERVICE: &str = "bench.Calls";
+const PATH: &str = "/bench.Calls/Ask";
 
 #[derive(Clone, PartialEq, prost::Message)]
 struct Bytes {
@@ -26,23 +27,34 @@ struct Bytes {
     bytes: Vec<u8>,
 }
 
-#[derive(Clone)]
-struct Echo;
+/// A message in protobuf.
+pub(crate) trait Message: prost::Message + Default + 'static {}
 
-impl NamedService for Echo {
-    const NAME: &'static str = "bench.Echo";
-}
+impl<M: prost::Message + Default + 'static> Message for M {}
 
-impl UnaryService<Bytes> for Echo {
-    type Response = Bytes;
-    type Future = Ready<Result<Response<Bytes>, Status>>;
+/// The only method of a service, which a function answers.
+pub(crate) struct Method<Q, A>(pub(crate) fn(Q) -> A);
 
-    fn call(&mut self, request: Request<Bytes>) -> Self::Future {
-        ready(Ok(Response::new(request.into_inner())))
+impl<Q, A> Clone for Method<Q, A> {
+    fn clone(&self) -> Self {
+        Self(self.0)
     }
 }
 
-impl Service<http::Request<Body>> for Echo {
+impl<Q, A> NamedService for Method<Q, A> {
+    const NAME: &'static str = SERVICE;
+}
+
+impl<Q: Message, A: Message> UnaryService<Q> for Method<Q, A> {
+    type Response = A;
+    type Future = Ready<Result<Response<A>, Status>>;
+
+    fn call(&mut self, request: Request<Q>) -> Self::Future {
+        ready(Ok(Response::new((self.0)(request.into_inner()))))
+    }
+}
+
+impl<Q: Message, A: Message> Service<http::Request<Body>> for Method<Q, A> {
     type Response = http::Response<Body>;
     type Error = Infallible;
     type Future = BoxFuture<http::Response<Body>, Infallible>;
@@ -52,11 +64,16 @@ impl Service<http::Request<Body>> for Echo {
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let method = self.clone();
         Box::pin(async {
-            let mut grpc = tonic::server::Grpc::new(ProstCodec::<Bytes, Bytes>::default());
-            Ok(grpc.unary(Echo, request).await)
+            let mut grpc = tonic::server::Grpc::new(ProstCodec::<A, Q>::default());
+            Ok(grpc.unary(method, request).await)
         })
     }
+}
+
+fn echo() -> Method<Bytes, Bytes> {
+    Method(|bytes| bytes)
 }
 
 /// The sockets below HTTP.
@@ -129,12 +146,19 @@ fn against<T: Send>(
 }
 
 async fn serve_tcp(tell: oneshot::Sender<String>) -> Result<(), Error> {
+    serve(echo(), |addr| drop(tell.send(format!("http://{addr}")))).await
+}
+
+/// Serves over TCP, and tells the address before.
+pub(crate) async fn serve<Q: Message, A: Message>(
+    method: Method<Q, A>,
+    tell: impl FnOnce(SocketAddr),
+) -> Result<(), Error> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
     let listener = listener.map_err(Error::while_doing(ErrorKind::Socket, "listening by tonic"))?;
-    let addr = listener.local_addr().map_err(Error::while_doing(ErrorKind::Socket, "listening by tonic"))?;
-    let _ = tell.send(format!("http://{addr}"));
+    tell(listener.local_addr().map_err(Error::while_doing(ErrorKind::Socket, "listening by tonic"))?);
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-    let served = Server::builder().add_service(Echo).serve_with_incoming(incoming).await;
+    let served = Server::builder().add_service(method).serve_with_incoming(incoming).await;
     served.map_err(Error::while_doing(ErrorKind::Socket, "serving by tonic"))
 }
 
@@ -149,11 +173,11 @@ async fn serve_unix(tell: oneshot::Sender<String>) -> Result<(), Error> {
         let accepted = listener.accept().await.map(|(socket, _)| socket);
         Some((accepted, listener))
     });
-    let served = Server::builder().add_service(Echo).serve_with_incoming(incoming).await;
+    let served = Server::builder().add_service(echo()).serve_with_incoming(incoming).await;
     served.map_err(Error::while_doing(ErrorKind::Socket, "serving by tonic"))
 }
 
-async fn connected(url: &str) -> Result<Channel, Error> {
+pub(crate) async fn connected(url: &str) -> Result<Channel, Error> {
     let endpoint = Endpoint::from_shared(url.to_owned());
     let endpoint = endpoint.map_err(Error::while_doing(ErrorKind::Socket, "connecting by tonic"))?;
     let channel = endpoint.tcp_nodelay(true).connect().await;
@@ -161,11 +185,15 @@ async fn connected(url: &str) -> Result<Channel, Error> {
 }
 
 async fn ask(channel: Channel, bytes: Vec<u8>) -> Result<usize, Error> {
+    Ok(call::<_, Bytes>(channel, Bytes { bytes }).await?.bytes.len())
+}
+
+/// Calls the method.
+pub(crate) async fn call<Q: Message, A: Message>(channel: Channel, question: Q) -> Result<A, Error> {
     let mut grpc = tonic::client::Grpc::new(channel);
     grpc.ready().await.map_err(Error::while_doing(ErrorKind::Socket, "calling by tonic"))?;
-    let codec = ProstCodec::<Bytes, Bytes>::default();
+    let codec = ProstCodec::<Q, A>::default();
     let path = http::uri::PathAndQuery::from_static(PATH);
-    let echoed = grpc.unary(Request::new(Bytes { bytes }), path, codec).await;
-    let echoed = echoed.map_err(Error::while_doing(ErrorKind::Socket, "calling by tonic"))?;
-    Ok(echoed.into_inner().bytes.len())
+    let answer = grpc.unary(Request::new(question), path, codec).await;
+    answer.map(Response::into_inner).map_err(Error::while_doing(ErrorKind::Socket, "calling by tonic"))
 }
