@@ -1,16 +1,18 @@
 //! The calls under way at a client, without I/O.
 
 mod failures;
+mod stream;
 mod waiting;
 
 use super::Answer;
 use crate::rpc::message::{CallId, Content, MAX_SLOT, Message};
-use crate::rpc::parts::{Allowance, Next, Parts, Violation, WINDOW};
+use crate::rpc::parts::{Next, WINDOW};
 use crate::rpc::{Failure, Metadata, Method, WaitingBytes};
 use bertha_core::Buf;
 use failures::{leaving, malformed, no_such_call, overloaded, reported, timed_out};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
+use stream::{Requests, Stream, Taken};
 use waiting::WaitingResponses;
 
 /// The table of calls: their ids, deadlines and answers, and the messages that have to go out.
@@ -56,78 +58,6 @@ enum CallState {
     Waiting(Option<Waker>),
     Answered(Result<Answer, Failure>),
     Streaming(Box<Stream>),
-}
-
-#[derive(Debug)]
-struct Stream {
-    /// The responses. A single response is a stream with one part.
-    parts: Parts,
-    waiting: WaitingResponses,
-    has_one_response: bool,
-    failure: Option<Failure>,
-    /// The metadata of the end, once that has arrived.
-    trailers: Metadata,
-    waker: Option<Waker>,
-    requests: Option<Requests>,
-}
-
-/// The requests of a call that has a stream of them.
-#[derive(Debug, Default)]
-struct Requests {
-    /// Nothing before the server's first grant: a request that overtakes its call would be of no call.
-    allowance: Allowance,
-    /// True once their end was sent, or the server takes no more.
-    are_over: bool,
-    /// The task that sends them.
-    waker: Option<Waker>,
-}
-
-impl Stream {
-    fn new(has_one_response: bool, requests: Option<Requests>, waiting: WaitingResponses) -> Box<Self> {
-        let (parts, (failure, trailers, waker)) = (Parts::granting(WINDOW), Default::default());
-        Box::new(Self { parts, waiting, has_one_response, failure, trailers, waker, requests })
-    }
-
-    /// Ends the requests. Returns the task that sends them.
-    fn end_requests(&mut self) -> Option<Waker> {
-        let requests = self.requests.as_mut()?;
-        requests.are_over = true;
-        requests.waker.take()
-    }
-
-    /// Takes in one of several responses.
-    fn on_part(&mut self, index: u32, part: Buf) -> Taken {
-        let bytes = part.len();
-        match self.parts.on_part(index, part) {
-            Ok(()) => self.waiting.add(bytes).map_or_else(Taken::WithoutRoom, |()| Taken::Expected),
-            Err(Violation) => Taken::Wrong,
-        }
-    }
-
-    /// Takes in a single response.
-    fn on_response(&mut self, response: Buf) -> Taken {
-        match self.on_part(0, response) {
-            Taken::Expected => Taken::of(self.parts.on_end(1)),
-            taken => taken,
-        }
-    }
-}
-
-/// A message of the server, as far as its call is concerned.
-enum Taken {
-    Expected,
-    /// The call has failed before, by its deadline.
-    Late,
-    /// No server of this protocol sends it.
-    Wrong,
-    /// It may not wait for its caller.
-    WithoutRoom(Failure),
-}
-
-impl Taken {
-    fn of(part: Result<(), Violation>) -> Self {
-        part.map_or(Self::Wrong, |()| Self::Expected)
-    }
 }
 
 /// The streams of a call.
