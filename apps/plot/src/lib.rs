@@ -15,7 +15,7 @@ use plotters::prelude::*;
 
 pub use load::{Line, Point, latency_by_load};
 pub use over_time::{Panel, Series, over, over_load, over_time};
-pub use spread::{Spread, rate_spreads, ratio_spreads, spreads};
+pub use spread::{Spread, bit_rate_spreads, rate_spreads, ratio_spreads, spreads};
 
 /// A figure that could not be drawn.
 pub type PlotError = Box<dyn std::error::Error + Send + Sync>;

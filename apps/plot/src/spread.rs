@@ -68,6 +68,14 @@ pub fn rate_spreads(title: &str, spreads: &[Spread]) -> Result<String, PlotError
     draw_all(title, spreads, rate)
 }
 
+/// Draws distributions of rates in megabits per second as [`spreads`] does those of times.
+///
+/// # Errors
+/// [`PlotError`] if the boxes can't be drawn.
+pub fn bit_rate_spreads(title: &str, spreads: &[Spread]) -> Result<String, PlotError> {
+    draw_all(title, spreads, |rate| format!("{} Mbit/s", digits(rate)))
+}
+
 fn draw_all(title: &str, spreads: &[Spread], text: fn(f64) -> String) -> Result<String, PlotError> {
     let names = spreads.iter().map(|spread| width_of(&spread.name, SIZE)).max().unwrap_or_default();
     let rows = spreads.len() as i32;

@@ -23,10 +23,11 @@ const FEW: usize = 64;
 /// Numbers of requests in flight at each point of the figure.
 const LOADS: [usize; 6] = [1, 4, 16, 64, 256, 512];
 
-/// Budgets of memif against kernel UDP: at saturation, and with few requests in flight. Above the upper ends the kernel's row is not what it
+/// Budgets of memif against kernel UDP: at saturation, with few requests in flight, and with one. Above the upper ends the kernel's row is not what it
 /// should be.
 const AT_SATURATION: Budget = Budget::Between(1.3, 8.0);
 const WITH_FEW: Budget = Budget::Between(4.0, 40.0);
+const WITH_ONE: Budget = Budget::Between(20.0, 100.0);
 
 /// Budgets of the store with Chunnels and negotiation against the store without them, over memif: in throughput, and alone in the
 /// median. Above the upper ends the store by hand is not what it should be.
@@ -52,7 +53,7 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let udp = |setup: &Setup| negotiated(Udp::new(), Udp::new(), local.clone(), setup);
     let memif = |setup: &Setup| negotiated(server.clone(), client.clone(), port.clone(), setup);
     let mut report = Report::new("datapaths");
-    for (in_flight, budget) in [(SATURATED, AT_SATURATION), (FEW, WITH_FEW)] {
+    for (in_flight, budget) in [(SATURATED, AT_SATURATION), (FEW, WITH_FEW), (1, WITH_ONE)] {
         let setup = setup(in_flight, effort);
         let paired = alternate(effort.pairs(), || udp(&setup), || memif(&setup))?;
         let load = format!("{in_flight} in flight");

@@ -4,6 +4,7 @@ mod alternate;
 mod callgrind;
 #[cfg(feature = "tls")]
 mod certificate;
+mod checksums;
 mod cores;
 mod effort;
 mod ends;
@@ -14,6 +15,7 @@ pub(crate) use alternate::{Paired, alternate};
 pub(crate) use callgrind::Counter;
 #[cfg(feature = "tls")]
 pub(crate) use certificate::Certificate;
+pub(crate) use checksums::checksums;
 pub(crate) use cores::{Placement, pin, process_time, run_on, thread_time, usable};
 pub(crate) use effort::Effort;
 pub(crate) use ends::{in_time, meet, meet_on_one_runtime, runtime};

@@ -25,7 +25,7 @@ pub(crate) use codec::{Format, Postcard};
 pub(crate) use workload::{Phase, Workload};
 
 use crate::Error;
-use crate::harness::{Counter, Effort, Latency, Paired, Recorder, alternate};
+use crate::harness::{Counter, Effort, Latency, Paired, Recorder, alternate, checksums};
 use crate::report::{Budget, Report};
 use clap::Args;
 use codec::Bincode;
@@ -100,6 +100,9 @@ pub(crate) struct Options {
 const INSTRUCTIONS: Budget = Budget::AtMost(1.08);
 const THROUGHPUT: Budget = Budget::AtLeast(0.95);
 
+/// Budget of the share of checksums in the store's instructions.
+const CHECKSUMS: Budget = Budget::Between(0.01, 0.1);
+
 /// Measures the rows.
 ///
 /// # Errors
@@ -142,7 +145,24 @@ pub(crate) fn instructions(report: &mut Report, requests: u64) -> Result<(), Err
             let name = format!("{}, instructions, Bertha to raw sockets", shown(shards));
             report.bounded(name, bertha / raw, "x", INSTRUCTIONS);
         }
+        if let Some(bertha) = bertha.filter(|_| shards == 1) {
+            let checksums = count("crc");
+            if let Some(checksums) = report.unless_impossible("checksums", checksums)? {
+                report.bounded("1 shard, share of checksums", checksums / bertha, "of all", CHECKSUMS);
+            }
+        }
     }
+    Ok(())
+}
+
+/// Computes the checksums of this number of requests and of their replies: of two messages, one has a value.
+fn checksums_of(requests: u64) -> Result<(), Error> {
+    let mut script = Workload::default().script()?;
+    let mut space = [0; 1_024];
+    let length = Bincode::encode(script.request(Phase::Load, 0), &mut space)?;
+    let with_value = &space[..length];
+    let without = &with_value[..length.saturating_sub(Workload::default().value_bytes)];
+    checksums((0..requests).flat_map(|_| [without, with_value]));
     Ok(())
 }
 
@@ -157,6 +177,7 @@ pub(crate) fn probe(name: &str, requests: u64) -> Option<Result<(), Error>> {
     match program {
         "raw" => Some(raw::on_one_thread::<Bincode>(&setup).map(drop)),
         "bertha" => Some(bertha::on_one_thread(&setup).map(drop)),
+        "crc" => Some(checksums_of(requests)),
         _ => None,
     }
 }

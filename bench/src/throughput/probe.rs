@@ -5,7 +5,7 @@ use super::bertha::{Ends, listen, measure, message, serve, transport};
 use super::tls;
 use super::{CHUNK, Setup, file, memory};
 use crate::Error;
-use crate::harness::{ETHERNET, runtime};
+use crate::harness::{ETHERNET, checksums, runtime};
 use bertha_chunnels::{Noise, Nothing};
 use bertha_core::{Buf, Connection, make_stack};
 use bertha_datapath_kernel::Udp;
@@ -21,6 +21,11 @@ pub(crate) fn probe(name: &str, messages: u64) -> Option<Result<(), Error>> {
         "udp-nothing" => Some(on_one_thread(&setup, 0, make_stack!(Nothing, transport(0)))),
         "udp-noise" => {
             Some(on_one_thread(&setup, header, make_stack!(transport(header), Noise::shared(&[7; 32]))))
+        }
+        "crc" => {
+            let packet = [1; ETHERNET];
+            checksums((0..setup.bytes / ETHERNET).map(|_| &packet[..]));
+            Some(Ok(()))
         }
         #[cfg(feature = "tls")]
         "tls" => Some(tls::bertha_on_one_thread(&setup)),

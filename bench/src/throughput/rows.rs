@@ -30,6 +30,9 @@ const LARGE_TCP: Budget = Budget::AtLeast(1.0);
 /// Budget of the stack with a Chunnel that does nothing against the stack without it, in instructions.
 const NOTHING: Budget = Budget::AtMost(1.001);
 
+/// Budget of the share of checksums in the transport's instructions.
+const CHECKSUMS: Budget = Budget::Between(0.01, 0.075);
+
 /// Measures the rows.
 ///
 /// # Errors
@@ -123,8 +126,17 @@ fn count(report: &mut Report, messages: u64) -> Result<(), Error> {
         let name = "instructions per MB in memory, with a no-op Chunnel to without";
         report.bounded(name, nothing / plain, "x", NOTHING);
     }
+    let over_udp = report.count("1 MB over UDP, both ends", megabyte("udp"))?;
+    if let (Some(all), Some(checksums)) = (over_udp, report.unless_impossible("checksums", megabyte("crc"))?)
+    {
+        report.bounded(
+            "1 MB over UDP: share of the checksums of packets",
+            checksums / all,
+            "of all",
+            CHECKSUMS,
+        );
+    }
     for (name, probe) in [
-        ("1 MB over UDP, both ends", "udp"),
         ("1 MB over UDP with a no-op Chunnel, both ends", "udp-nothing"),
         ("1 MB over UDP, encrypted (Noise), both ends", "udp-noise"),
     ] {

@@ -17,7 +17,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 const MEGABITS: f64 = 48.0;
 
 /// Budget of the share of the link that arrives.
-const USES: Budget = Budget::AtLeast(0.9);
+const USES: Budget = Budget::Between(0.9, 1.01);
 
 /// Budget in seconds until a new flow has its part: a round trip is at most 0.08.
 const JOINS: Budget = Budget::AtMost(0.5);

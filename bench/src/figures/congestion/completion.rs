@@ -28,8 +28,8 @@ const TIME_LIMIT: Duration = Duration::from_secs(600);
 /// thesis's 1.00, 0.93 and 1.22.
 const CLASSES: [(&str, std::ops::RangeInclusive<u64>, Budget); 3] = [
     ("up to 10 KB", 0..=10_000, Budget::Between(0.98, 1.02)),
-    ("up to 1 MB", 10_001..=1_000_000, Budget::Between(0.9, 1.15)),
-    ("larger", 1_000_001..=u64::MAX, Budget::Between(1.0, 1.4)),
+    ("up to 1 MB", 10_001..=1_000_000, Budget::Between(0.85, 1.0)),
+    ("larger", 1_000_001..=u64::MAX, Budget::Between(1.1, 1.35)),
 ];
 
 /// Number of flows of a class from which its median is bounded: that of a few flows is of their chances.

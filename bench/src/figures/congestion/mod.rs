@@ -42,7 +42,7 @@ pub(crate) use live::serve as serve_as_agent;
 /// The figures to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Measure this figure or table alone: 4.1, 4.1t, 4.2, 4.3, 4.3t, 4.5, 4.6, 4.7, 4.8, 4.8a, 4.8b, 4.9, 4.10, 4.11, 4.12, 4.17, 4.19, 4.19n, sharing or bad-paths
+    /// Measure this figure or table alone: 4.1, 4.1t, 4.2, 4.3, 4.3t, 4.5, 4.6, 4.7, 4.8, 4.8a, 4.8b, 4.9, 4.10, 4.11, 4.12, 4.14, 4.17, 4.19, 4.19n, sharing or bad-paths
     #[arg(long)]
     only: Option<String>,
     /// Measure figure 4.5 also over this trace of a link, in the format of Mahimahi
@@ -79,6 +79,7 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
         #[cfg(feature = "quic")]
         ("4.11", |report, _| datapaths::run(report)),
         ("4.12", learning::run),
+        ("4.14", bundler::queues),
         ("4.17", bundler::estimates),
         ("4.19", bundler::slowdown),
         ("4.19n", bundler::between_namespaces),

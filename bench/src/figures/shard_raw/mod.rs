@@ -35,7 +35,7 @@ use std::time::Duration;
 const IN_FLIGHT: u64 = 512;
 
 /// Budget of requests per second of processor time on raw bytes against decoding.
-const RAW: Budget = Budget::AtLeast(2.0);
+const RAW: Budget = Budget::Between(2.0, 6.0);
 
 /// The figures of a run of a router.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,14 +1,16 @@
-//! Figures 4.17 to 4.19: the estimates of Bundler's sendbox beside the truth, and the slowdown of requests of
+//! Figures 4.14 and 4.17 to 4.19: the queues of a flow, the estimates of Bundler's sendbox beside the truth, and the slowdown of requests of
 //! many sizes, with the boxes of `bertha-bundle` around an emulated path and Copa by an agent as inner loop. [`between`] has
 //! the boxes as programs.
 
 mod between;
 mod estimates;
+mod queues;
 mod requests;
 mod slowdown;
 
 pub(super) use between::run as between_namespaces;
 pub(super) use estimates::run as estimates;
+pub(super) use queues::run as queues;
 pub(super) use slowdown::run as slowdown;
 
 use super::completion::Sizes;

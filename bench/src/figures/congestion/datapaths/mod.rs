@@ -27,7 +27,7 @@ const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 
 /// Budget of the share of the link that arrives as messages.
-const USES: Budget = Budget::AtLeast(0.9);
+const USES: Budget = Budget::Between(0.9, 1.02);
 
 /// Time of a flow, and time between two samples.
 const SECONDS: u64 = 10;

@@ -8,6 +8,7 @@ use crate::report::{Budget, Report};
 use crate::{Error, ErrorKind};
 use bertha_ccp::Ccp;
 use bertha_chunnels::congestion::{Ack, Algorithm, CongestionControl, Flow};
+use bertha_plot::{Spread, spreads};
 use std::time::{Duration, Instant};
 
 /// Budget of the 95th percentile, in microseconds: at most the thesis's, and not less than two system calls and a change
@@ -41,9 +42,16 @@ struct Answered {
 pub(in super::super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     let agent = AgentProcess::start(Duration::ZERO)?;
     let count = effort.pick(2_000, 200);
-    let over = |way| answered(&agent, &agent.control(way)?, count);
-    let paired = alternate(effort.pick(8, 2), || over(Way::Socket), || over(Way::Memory))?;
-    for (way, samples) in [("a Unix socket", paired.a()), ("shared memory", paired.b())] {
+    let mut all = [Vec::new(), Vec::new()];
+    let [by_socket, by_memory] = &mut all;
+    let over = |way, all: &mut Vec<f64>| answered(&agent, &agent.control(way)?, count, all);
+    let paired =
+        alternate(effort.pick(8, 2), || over(Way::Socket, by_socket), || over(Way::Memory, by_memory))?;
+    let ways = ["a Unix socket", "shared memory"];
+    let boxes: Vec<_> = ways.iter().zip(&all).filter_map(|(way, times)| Spread::of(way, times)).collect();
+    let title = "From a report to the answer of another process (thesis, figure 4.7)";
+    report.draw("congestion-answers.svg", spreads(title, &boxes))?;
+    for (way, samples) in ways.into_iter().zip([paired.a(), paired.b()]) {
         let name = format!("4.7, from a report to the effect of another process's answer, {way}");
         report.median(format!("{name}, median"), &samples, |it| it.median, "µs");
         let p95s: Vec<f64> = samples.iter().map(|sample| sample.p95).collect();
@@ -58,7 +66,8 @@ pub(in super::super) fn run(report: &mut Report, effort: Effort) -> Result<(), E
     Ok(())
 }
 
-fn answered(agent: &AgentProcess, ccp: &Ccp, count: usize) -> Result<Answered, Error> {
+/// Measures some answers, and adds their times to those of other runs.
+fn answered(agent: &AgentProcess, ccp: &Ccp, count: usize, all: &mut Vec<f64>) -> Result<Answered, Error> {
     let echoing = ccp.clone().algorithm(echo::NAME);
     let echoing = echoing.map_err(|error| Error::new(ErrorKind::Bertha, error.to_string()))?;
     let mut flow = Reporting { control: echoing.start(PACKET), since: Instant::now() };
@@ -75,6 +84,7 @@ fn answered(agent: &AgentProcess, ccp: &Ccp, count: usize) -> Result<Answered, E
     let times = (0..count).map(|_| flow.round_trip()).collect::<Result<Vec<_>, _>>()?;
     let used = agent.processor()?.saturating_sub(before);
     let part = |part| percentile(&times, part).unwrap_or(f64::NAN);
+    all.extend(&times);
     Ok(Answered { median: part(0.5), p95: part(0.95), processor: used.as_secs_f64() * 1e6 / count as f64 })
 }
 

@@ -12,9 +12,10 @@ pub(super) use agent::{AgentProcess, Way};
 pub(super) use latency::run as latency;
 
 use crate::Error;
-use crate::harness::{Effort, alternate};
+use crate::harness::{Effort, alternate, median};
 use crate::report::{Budget, Report};
 use bertha_chunnels::congestion::NewReno;
+use bertha_plot::{Panel, Series, over};
 use std::time::Duration;
 use transfer::{Carried, Transfer};
 
@@ -49,11 +50,32 @@ pub(super) fn reporting(report: &mut Report, effort: Effort) -> Result<(), Error
 /// # Errors
 /// Errors of sockets, of the agent's process, and of the flows.
 pub(super) fn flows(report: &mut Report, effort: Effort) -> Result<(), Error> {
+    let mut lines = ["in the datapath", "by an agent"].map(line);
     for flows in FLOWS {
         let name = format!("4.8a, {flows} flows over loopback, a report each 10 ms");
-        compare(report, &name, flows, Duration::from_millis(10), Some(CLOSE), effort)?;
+        let gigabits = compare(report, &name, flows, Duration::from_millis(10), Some(CLOSE), effort)?;
+        extend(&mut lines, flows, gigabits);
     }
-    Ok(())
+    let panel = Panel { name: "Throughput (Gbit/s)", series: lines.into(), mark: None };
+    let title = "Flows over the loopback interface (thesis, figure 4.8a)";
+    report.draw("congestion-flows.svg", over("Flows", title, &[panel]))
+}
+
+/// Returns an empty line of a drawing.
+fn line(label: &str) -> Series {
+    Series { label: label.to_owned(), points: Vec::new() }
+}
+
+/// Adds a value of each line at a number of flows.
+fn extend<const N: usize>(lines: &mut [Series; N], flows: usize, values: [f64; N]) {
+    for (line, value) in lines.iter_mut().zip(values) {
+        line.points.push((flows as f64, value));
+    }
+}
+
+/// Returns the median of a number of some runs.
+fn middle(samples: &[Carried], number: fn(&Carried) -> f64) -> f64 {
+    median(&samples.iter().map(number).collect::<Vec<_>>()).unwrap_or(f64::NAN)
 }
 
 /// The rate of all flows of figure 4.8b together, in bytes per second: half a gigabit per second.
@@ -72,8 +94,12 @@ const COSTS: Budget = Budget::Between(0.95, 2.0);
 /// Errors of sockets, of the agent's process, and of the flows.
 pub(super) fn processor(report: &mut Report, effort: Effort) -> Result<(), Error> {
     let counted = effort.pick(Duration::from_secs(1), Duration::from_millis(300));
+    let mut lines = ["in the datapath", "by an agent, Unix socket", "by an agent, shared memory"].map(line);
     for flows in FLOWS {
-        for (label, way) in [("a Unix socket", Way::Socket), ("shared memory", Way::Memory)] {
+        let mut used = [f64::NAN; 3];
+        for (at, (label, way)) in
+            [("a Unix socket", Way::Socket), ("shared memory", Way::Memory)].into_iter().enumerate()
+        {
             let agent = AgentProcess::start(Duration::from_millis(10))?;
             let transfer = Transfer { flows, counted, offered: Some(RATE) };
             let by_agent = || {
@@ -91,15 +117,21 @@ pub(super) fn processor(report: &mut Report, effort: Effort) -> Result<(), Error
             let slowest = paired.b().iter().map(of_offered).fold(f64::INFINITY, f64::min);
             report.bounded(format!("{name}: the least that arrives"), slowest, "of the offered", CARRIED);
             let percent = |carried: &Carried| carried.processor * 100.0;
+            (used[0], used[at + 1]) = (middle(&paired.a(), percent), middle(&paired.b(), percent));
             report.median(format!("{name}: by the datapath"), &paired.a(), percent, "% of a processor");
             report.median(format!("{name}: by the agent"), &paired.b(), percent, "% of a processor");
             let name = format!("{name}: processor time by the agent to the datapath's");
             report.compare(&name, &paired, |carried| carried.processor, Some(COSTS));
         }
+        extend(&mut lines, flows, used);
     }
-    Ok(())
+    let panel = Panel { name: "Processor time (% of a core)", series: lines.into(), mark: None };
+    let title = "Flows at 0.5 Gbit/s together (thesis, figure 4.8b)";
+    report.draw("congestion-processor.svg", over("Flows", title, &[panel]))
 }
 
+/// Compares flows by an agent with flows in the datapath, and returns the gigabits per second of the datapath's and of the
+/// agent's.
 fn compare(
     report: &mut Report,
     name: &str,
@@ -107,7 +139,7 @@ fn compare(
     period: Duration,
     budget: Option<Budget>,
     effort: Effort,
-) -> Result<(), Error> {
+) -> Result<[f64; 2], Error> {
     let agent = AgentProcess::start(period)?;
     let counted = effort.pick(Duration::from_secs(1), Duration::from_millis(300));
     let transfer = Transfer { flows, counted, offered: None };
@@ -126,5 +158,5 @@ fn compare(
         |carried| carried.rate,
         budget,
     );
-    Ok(())
+    Ok([middle(&paired.a(), gigabits), middle(&paired.b(), gigabits)])
 }
