@@ -51,7 +51,13 @@ pub(crate) fn binding() -> Binding {
     };
     let schema = Schema::read(&FileDescriptorSet { file: vec![file] }.encode_to_vec()).unwrap();
     let plan = Plan::new(&schema);
-    Binding { schema: Arc::new(schema), plan: Arc::new(plan) }
+    Binding {
+        caller: "desk".into(),
+        service: "hotel".into(),
+        counts: Arc::default(),
+        schema: Arc::new(schema),
+        plan: Arc::new(plan),
+    }
 }
 
 /// A request without a structure.

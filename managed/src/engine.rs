@@ -1,6 +1,6 @@
 //! The interface of engines.
 
-use crate::{Burst, Message, Settings, Unsuitable};
+use crate::{Burst, CallCounts, Message, Settings, Unsuitable};
 use bertha_schemas::{Path, Plan, Schema};
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -72,9 +72,15 @@ pub trait EngineKind: Debug + Send + Sync {
     fn restore(&self, parts: &mut Parts, binding: &Binding) -> Result<Box<dyn Engine>, Unsuitable>;
 }
 
-/// The schema of an engine's calls.
+/// The calls that an engine works on.
 #[derive(Debug, Clone)]
 pub struct Binding {
+    /// The application that calls, or the party that calls from another machine, as operators see it.
+    pub caller: Arc<str>,
+    /// The service that is called, by the name under which operators know it.
+    pub service: Arc<str>,
+    /// The counts of all calls, to which engines may add.
+    pub counts: Arc<CallCounts>,
     /// The schema that both ends have.
     pub schema: Arc<Schema>,
     /// The plan of the schema.

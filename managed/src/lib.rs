@@ -17,6 +17,7 @@
 pub mod application;
 pub mod attach;
 mod burst;
+mod call_counts;
 mod chain;
 #[cfg(test)]
 mod described;
@@ -32,6 +33,7 @@ pub use bertha_chunnels::rpc::{Failure, FailureKind};
 #[cfg(all(target_pointer_width = "64", target_endian = "little"))]
 pub use bertha_datapath_shm::heap;
 pub use burst::Burst;
+pub use call_counts::{CallCounts, Counted, Status};
 pub use chain::{Chain, Contents, Unchanged};
 pub use descriptor::{Descriptor, Done, InHeap, NoDescriptor};
 pub use engine::{Binding, Engine, EngineKind, Parts};

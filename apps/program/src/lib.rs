@@ -27,4 +27,4 @@ pub use run::{run, run_async};
 pub use say::say;
 pub use termination::Termination;
 #[cfg(feature = "watching")]
-pub use watching::{Metrics, Watched, Watching};
+pub use watching::{Metrics, Value, Watched, Watching};

@@ -4,7 +4,7 @@ use crate::{Change, Daemon, PeerTls, Peers, Route, Settings, kind_of};
 use bertha_core::{Addr, Error, ErrorKind};
 use bertha_datapath_shm::Users;
 use bertha_program::tls::PeerOptions;
-use bertha_program::{Termination, say};
+use bertha_program::{Metrics, Termination, say};
 use clap::Parser;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -39,6 +39,8 @@ pub struct Arguments {
     grpc: Option<SocketAddr>,
     #[command(flatten)]
     encryption: PeerOptions,
+    #[command(flatten)]
+    metrics: Metrics,
 }
 
 /// An engine of the command line.
@@ -86,6 +88,8 @@ impl Arguments {
         let settings = Settings { users, heap: self.heap, peers, ..Settings::default() };
         let daemon = Daemon::listen(&self.socket, settings).await?;
         let operator = daemon.operator();
+        let watched = self.metrics.begin("bertha-rpcd")?;
+        crate::metrics::add(&watched, &operator)?;
         for Engine { service, change } in &self.engine {
             let added = operator.change(service, change);
             added.map_err(|error| Error::new(ErrorKind::Invalid, format!("--engine {service}: {error}")))?;

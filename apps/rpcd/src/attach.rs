@@ -63,7 +63,7 @@ async fn prepare(socket: &mut UnixStream, state: &State) -> Result<Arc<Link>, Er
     let mut hello = Hello::read(&header, &rest).map_err(refused)?;
     drop(rest);
     let typed = state.typed(std::mem::take(&mut hello.descriptors)).await?;
-    let link = Link::application(hello, typed, state.heap)?;
+    let link = Link::application(hello, typed, state.heap, state.services.common())?;
     state.services.add(&link).map_err(refused)?;
     Ok(link)
 }

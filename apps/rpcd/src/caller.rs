@@ -214,7 +214,7 @@ fn cancel(link: &Link, calls: &mut Calls<Arc<Link>>, call: u64) {
 
 fn copy_response(link: &Link, server: &Link, method: u32, message: InHeap) -> Result<InHeap, Fault> {
     let Some(messages) = server.typed.method(method) else { return Err(Fault::Malformed) };
-    let plan = &server.typed.binding.plan;
+    let plan = &server.typed.plan;
     server.sends.read(message.number, |sent| {
         link.lend(message.bytes, |room| {
             plan.copy(messages.response, sent, message.at, room, Limits::default())
@@ -240,9 +240,10 @@ impl Contents for Copies<'_> {
         let limits = Limits::default();
         let mut memory = Box::new(PrivateMemory::of(limits.memory.min(self.room)));
         let number = self.calls.message(request.call).ok_or(Fault::Malformed)?;
-        let at = self.link.sends.read(number, |sent| {
-            typed.binding.plan.copy(messages.request, sent, request.at, &mut *memory, limits)
-        })?;
+        let at = self
+            .link
+            .sends
+            .read(number, |sent| typed.plan.copy(messages.request, sent, request.at, &mut *memory, limits))?;
         self.room -= memory.used();
         self.made.push((request.call, memory.used()));
         Ok((memory, at))

@@ -1,14 +1,18 @@
-//! The memory that parties without heaps have in common.
+//! What all parties have in common.
 
+use bertha_managed::CallCounts;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The room for the frames of all parties that are no applications. Clones are the same room.
+/// The room for the frames of all parties that are no applications, and the counts of calls. Clones are the same.
 ///
 /// A party may have a quarter of what is free, and so a heap's bytes while it is alone. The more others have, the less a party gets, and
 /// it gets something however many they are.
 #[derive(Debug, Clone)]
-pub(crate) struct Common(Arc<Room>);
+pub(crate) struct Common {
+    room: Arc<Room>,
+    counts: Arc<CallCounts>,
+}
 
 #[derive(Debug)]
 struct Room {
@@ -19,22 +23,29 @@ struct Room {
 impl Common {
     /// Makes an empty room of which a party that is alone may have the bytes of a heap.
     pub(crate) fn new(heap: usize) -> Self {
-        Self(Arc::new(Room { taken: AtomicUsize::new(0), bytes: heap.saturating_mul(5) }))
+        let room = Arc::new(Room { taken: AtomicUsize::new(0), bytes: heap.saturating_mul(5) });
+        Self { room, counts: Arc::default() }
+    }
+
+    /// Returns the counts of calls by engines.
+    pub(crate) fn counts(&self) -> &Arc<CallCounts> {
+        &self.counts
     }
 
     /// Returns true if a party may have so many bytes more than those that it has.
     pub(crate) fn has_room(&self, has: usize, more: usize) -> bool {
         // What others take at the same moment is not seen, and no more than a message.
-        let free = self.0.bytes.saturating_sub(self.0.taken.load(Ordering::Relaxed)).saturating_sub(more);
+        let free =
+            self.room.bytes.saturating_sub(self.room.taken.load(Ordering::Relaxed)).saturating_sub(more);
         has.saturating_add(more) <= free / 4
     }
 
     pub(crate) fn take(&self, bytes: usize) {
-        self.0.taken.fetch_add(bytes, Ordering::Relaxed);
+        self.room.taken.fetch_add(bytes, Ordering::Relaxed);
     }
 
     pub(crate) fn give_back(&self, bytes: usize) {
-        self.0.taken.fetch_sub(bytes, Ordering::Relaxed);
+        self.room.taken.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 

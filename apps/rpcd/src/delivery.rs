@@ -36,7 +36,7 @@ pub(crate) fn cancel(link: &Link, call: u64) {
 /// Copies a request for the server: what engines have read, or else what the caller has sent.
 fn copy_request(link: &Link, caller: &Link, request: &Message, number: u32) -> Result<InHeap, Fault> {
     let Some(messages) = link.typed.method(request.method) else { return Err(Fault::Malformed) };
-    let (plan, limits) = (&link.typed.binding.plan, Limits::default());
+    let (plan, limits) = (&link.typed.plan, Limits::default());
     match &request.content {
         Some(content) => {
             link.lend(request.bytes, |room| plan.copy(messages.request, &**content, request.at, room, limits))

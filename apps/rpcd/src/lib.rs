@@ -27,6 +27,7 @@ mod grpc;
 mod lends;
 mod link;
 mod memory;
+mod metrics;
 mod numbered;
 mod operator;
 mod orders;

@@ -76,10 +76,16 @@ pub(crate) struct Open {
 
 impl Link {
     /// Makes the party that an application is, which has said hello.
-    pub(crate) fn application(hello: Hello, typed: Arc<Typed>, heap: usize) -> std::io::Result<Arc<Self>> {
+    pub(crate) fn application(
+        hello: Hello,
+        typed: Arc<Typed>,
+        heap: usize,
+        common: &Common,
+    ) -> std::io::Result<Arc<Self>> {
         let sends = Sends::Heap(RwLock::new(Foreign::new(hello.send_heap, heap)?));
         let lends = Lends::Heap(Lent::new(hello.receive_heap, heap)?);
-        Ok(Arc::new(Self::new(hello.application, hello.service, hello.role, typed, heap, (sends, lends))))
+        let ways = (sends, lends);
+        Ok(Arc::new(Self::new(hello.application, hello.service, hello.role, typed, heap, ways, common)))
     }
 
     /// Makes the party that another daemon is, which calls or serves a service.
@@ -93,7 +99,7 @@ impl Link {
     ) -> Arc<Self> {
         let sends = Sends::Frames(Mutex::new(Numbered::new(common.clone())));
         let ways = (sends, Lends::Frames(Waiting::new(heap, common.clone())));
-        Arc::new(Self::new(name, service, role, typed, heap, ways))
+        Arc::new(Self::new(name, service, role, typed, heap, ways, common))
     }
 
     fn new(
@@ -103,7 +109,9 @@ impl Link {
         typed: Arc<Typed>,
         heap: usize,
         (sends, lends): (Sends, Lends),
+        common: &Common,
     ) -> Self {
+        let chain = Chain::new(typed.binding(without_port(&application), &service, common.counts()));
         Self {
             application,
             service,
@@ -116,7 +124,7 @@ impl Link {
             heard: Notify::new(),
             changed: Notify::new(),
             detached: Notify::new(),
-            caller: Mutex::new(Caller::new(Chain::new(typed.binding.clone()))),
+            caller: Mutex::new(Caller::new(chain)),
             given: Mutex::default(),
             difference: Mutex::default(),
             typed,
@@ -180,7 +188,7 @@ impl Link {
         match &*last {
             Some((digest, difference)) if *digest == other.digest() => Arc::clone(difference),
             _ => {
-                let difference = self.typed.binding.schema.difference(other.lines());
+                let difference = self.typed.schema.difference(other.lines());
                 let difference: Arc<str> =
                     difference.map_or_else(String::new, |difference| difference.to_string()).into();
                 *last = Some((other.digest(), Arc::clone(&difference)));
@@ -288,5 +296,13 @@ impl Caller {
     fn new(chain: Chain) -> Self {
         let open = Open { chain, calls: Calls::default(), outcomes: Burst::new() };
         Self { open, requests: Burst::new(), passed: VecDeque::new() }
+    }
+}
+
+/// Returns the name of a party without the port from which it came: each connection has another.
+fn without_port(name: &str) -> &str {
+    match name.rsplit_once(':') {
+        Some((party, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => party,
+        _ => name,
     }
 }

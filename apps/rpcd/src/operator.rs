@@ -3,7 +3,7 @@
 use crate::change::Change;
 use crate::route::Route;
 use crate::state::State;
-use bertha_managed::Unchanged;
+use bertha_managed::{Counted, Unchanged};
 use std::sync::Arc;
 
 /// A handle of a daemon by which operators change policies.
@@ -16,6 +16,11 @@ impl Operator {
     /// Returns a line for each service, with tabs: its name, its server, the number of its callers, and its engines.
     pub fn list(&self) -> String {
         self.state.services.list()
+    }
+
+    /// Returns the counts of the calls that have passed an engine [`metrics`](bertha_managed::engines::Metrics).
+    pub fn counted(&self) -> Vec<Counted> {
+        self.state.services.common().counts().read()
     }
 
     /// Leads the calls of a service along a route, unless an application of this machine serves it; or nowhere. Calls under way stay where

@@ -64,7 +64,7 @@ impl Services {
         }
     }
 
-    /// Returns the room for frames of all parties.
+    /// Returns what all parties have in common.
     pub(crate) fn common(&self) -> &Common {
         &self.common
     }
@@ -126,7 +126,7 @@ impl Services {
                 Ok(Arc::clone(server))
             }
             (None, Some(route)) => {
-                let digest = caller.typed.binding.schema.digest();
+                let digest = caller.typed.schema.digest();
                 let daemon = daemons.entry(digest).or_insert_with(|| self.dial(caller, route));
                 Ok(Arc::clone(daemon))
             }
@@ -208,13 +208,13 @@ impl Services {
             })
         };
         change.apply_to_policies(&mut policies)?;
-        let schema = server.map(|server| server.typed.binding.clone());
-        if let (Some(binding), Change::Add { .. }) = (&schema, change) {
-            change.apply(&mut Chain::new(binding.clone()))?;
+        let typed = server.map(|server| Arc::clone(&server.typed));
+        if let (Some(typed), Change::Add { .. }) = (&typed, change) {
+            change.apply(&mut Chain::new(typed.binding("", service, self.common.counts())))?;
         }
         let is_other = |caller: &Link| {
-            let digest = caller.typed.binding.schema.digest();
-            schema.as_ref().is_some_and(|binding| binding.schema.digest() != digest)
+            let digest = caller.typed.schema.digest();
+            typed.as_ref().is_some_and(|typed| typed.schema.digest() != digest)
         };
         for (place, caller) in callers.iter().enumerate() {
             let changed = change.apply(&mut caller.caller.lock().open.chain);
@@ -260,8 +260,8 @@ fn nobody(caller: &Link) -> Refusal {
 
 /// Checks that the two ends of a call have one schema.
 fn check(caller: &Link, server: &Link) -> Result<(), Refusal> {
-    let theirs = &server.typed.binding.schema;
-    if caller.typed.binding.schema.digest() == theirs.digest() {
+    let theirs = &server.typed.schema;
+    if caller.typed.schema.digest() == theirs.digest() {
         return Ok(());
     }
     let reason = format!("the server has another schema: {}", caller.difference_from(theirs)).into();

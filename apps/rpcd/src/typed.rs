@@ -1,6 +1,6 @@
 //! Services whose types are known.
 
-use bertha_managed::Binding;
+use bertha_managed::{Binding, CallCounts};
 use bertha_schemas::{MessageId, Method, Plan, Schema, Unsuitable};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use std::sync::Arc;
 /// The schema of a service, with the messages of its methods.
 #[derive(Debug)]
 pub(crate) struct Typed {
-    pub(crate) binding: Binding,
+    pub(crate) schema: Arc<Schema>,
+    pub(crate) plan: Arc<Plan>,
     /// The descriptor set, as other daemons get it.
     pub(crate) descriptors: Vec<u8>,
     methods: Vec<Messages>,
@@ -38,12 +39,18 @@ impl Typed {
         };
         // The plan has each message that a method reaches.
         let methods = schema.methods().iter().filter_map(messages).collect();
-        Ok(Self {
-            binding: Binding { schema: Arc::new(schema), plan: Arc::new(plan) },
-            descriptors,
-            methods,
-            services,
-        })
+        Ok(Self { schema: Arc::new(schema), plan: Arc::new(plan), descriptors, methods, services })
+    }
+
+    /// Returns what engines need of the calls of a caller.
+    pub(crate) fn binding(&self, caller: &str, service: &str, counts: &Arc<CallCounts>) -> Binding {
+        Binding {
+            caller: caller.into(),
+            service: service.into(),
+            counts: Arc::clone(counts),
+            schema: Arc::clone(&self.schema),
+            plan: Arc::clone(&self.plan),
+        }
     }
 
     /// Returns true if the schema has a service of this full name.
@@ -53,7 +60,7 @@ impl Typed {
 
     /// Returns the number of a method that takes and returns one message.
     pub(crate) fn number(&self, service: &str, name: &str) -> Option<u32> {
-        let methods = self.binding.schema.methods();
+        let methods = self.schema.methods();
         let is_it = |method: &Method| method.service == service && method.name == name;
         let number = methods
             .iter()

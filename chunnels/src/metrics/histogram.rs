@@ -5,8 +5,9 @@ use super::buckets::{BUCKETS, bucket};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+/// Times in buckets, of which each factor of two from a microsecond to half a minute has four. Recording takes two atomic additions.
 #[derive(Debug)]
-pub(super) struct Histogram {
+pub struct Histogram {
     counts: [AtomicU64; BUCKETS],
     /// The sum of all times in nanoseconds; wraps after five hundred years.
     sum: AtomicU64,
@@ -19,14 +20,16 @@ impl Default for Histogram {
 }
 
 impl Histogram {
+    /// Adds a time.
     #[inline]
-    pub(super) fn record(&self, time: Duration) {
+    pub fn record(&self, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.counts[bucket(nanos)].fetch_add(1, Relaxed);
         self.sum.fetch_add(nanos, Relaxed);
     }
 
-    pub(super) fn snapshot(&self) -> Latency {
+    /// Returns the times so far.
+    pub fn snapshot(&self) -> Latency {
         let counts = std::array::from_fn(|bucket| self.counts[bucket].load(Relaxed));
         Latency { counts, sum: Duration::from_nanos(self.sum.load(Relaxed)) }
     }

@@ -49,6 +49,7 @@ mod tests;
 
 pub use chunnel::Metrics;
 pub use connection::MetricsConnection;
+pub use histogram::Histogram;
 pub use prometheus::prometheus;
 pub use snapshot::{Latency, Snapshot, Totals};
 

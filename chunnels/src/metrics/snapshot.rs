@@ -30,7 +30,7 @@ pub struct Totals {
     pub errors: u64,
 }
 
-/// The latency of the calls of `send` and `send_batch` that succeeded.
+/// The times of a [`Histogram`](super::Histogram), such as those of the calls of `send` and `send_batch` that succeeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Latency {
     pub(super) counts: [u64; BUCKETS],

@@ -112,7 +112,7 @@ struct AccessControl {
 
 impl AccessControl {
     fn new(field: String, list: List, binding: &Binding) -> Result<Self, Unsuitable> {
-        let Binding { schema, plan } = binding;
+        let Binding { schema, plan, .. } = binding;
         let methods = schema.methods().iter();
         let paths: Vec<_> = methods.map(|method| Path::find(schema, plan, &method.request, &field)).collect();
         let mut found = paths.iter().flatten().peekable();

@@ -1,11 +1,13 @@
 //! The engines that are built in.
 
 mod acl;
+mod metrics;
 mod null;
 mod quota;
 mod rate_limit;
 
 pub use acl::Acl;
+pub use metrics::Metrics;
 pub use null::Null;
 pub use quota::Quota;
 pub use rate_limit::RateLimit;
@@ -14,8 +16,8 @@ use crate::EngineKind;
 use std::sync::Arc;
 
 /// Returns the kinds of the engines that are built in.
-pub fn built_in() -> [Arc<dyn EngineKind>; 4] {
-    [Arc::new(Acl), Arc::new(Null), Arc::new(Quota), Arc::new(RateLimit)]
+pub fn built_in() -> [Arc<dyn EngineKind>; 5] {
+    [Arc::new(Acl), Arc::new(Metrics), Arc::new(Null), Arc::new(Quota), Arc::new(RateLimit)]
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 use super::*;
+use crate::call_counts::Status;
 use crate::described::{Heap, RESERVE, about, binding, request};
-use crate::{Binding, Burst, Chain, Engine, EngineKind, Kind, Message};
+use crate::{Binding, Burst, Chain, Engine, EngineKind, Kind, Message, Refusal};
 use bertha_chunnels::rpc::FailureKind;
 use std::time::Duration;
 
@@ -138,7 +139,7 @@ fn a_list_judges_methods_that_have_the_field_and_nothing_unread() {
 #[test]
 fn engines_are_restored_from_their_own_state() {
     let binding: Binding = binding();
-    let settings = ["field=customer deny=eve,bob", "", "calls=7", "per-second=3 burst=2 queue=1"]
+    let settings = ["field=customer deny=eve,bob", "", "", "calls=7", "per-second=3 burst=2 queue=1"]
         .map(|text| text.parse().unwrap());
     for (kind, settings) in built_in().into_iter().zip(settings) {
         let engine = kind.make(settings, &binding).unwrap();
@@ -157,4 +158,32 @@ fn engines_are_restored_from_their_own_state() {
             assert_eq!(kind.restore(&mut before, &binding).unwrap_err().to_string(), expected);
         }
     }
+}
+
+/// Leads an outcome of a call through an engine.
+fn answer(engine: &mut dyn Engine, call: u64, kind: Kind, now: Duration) {
+    let mut burst = Burst::new();
+    burst.push(about(call, kind)).unwrap();
+    engine.responses(&mut burst, now);
+}
+
+#[test]
+fn calls_are_counted_by_their_outcomes_and_times_and_across_an_upgrade() {
+    let (binding, second) = (binding(), Duration::from_secs(1));
+    let mut metrics = Metrics.make("".parse().unwrap(), &binding).unwrap();
+    passing(metrics.as_mut(), (0..4).map(request), Duration::ZERO);
+    passing(metrics.as_mut(), [about(0, Kind::Cancellation)], second);
+    let denied = Refusal { kind: FailureKind::Denied, reason: "no".into() };
+    answer(metrics.as_mut(), 1, Kind::Failure(denied), second);
+    let mut metrics = Metrics.restore(&mut metrics.take_apart(), &binding).unwrap();
+    answer(metrics.as_mut(), 2, Kind::Response, second);
+    // A call that began before the engine was there.
+    answer(metrics.as_mut(), 99, Kind::Response, second);
+    let counted = binding.counts.read();
+    let [counted] = counted.as_slice() else { panic!("{counted:?}") };
+    let names = (&*counted.caller, &*counted.service, &*counted.method);
+    assert_eq!(names, ("desk", "hotel", "hotel.Hotel/Ping"));
+    let expected = [Status::Done, Status::Cancelled, Status::Failed(FailureKind::Denied)];
+    assert_eq!(counted.calls, expected.map(|status| (status, 1)));
+    assert_eq!((counted.times.count(), counted.times.sum()), (3, 3 * second));
 }

@@ -44,4 +44,4 @@ mod read_metric;
 mod tests;
 
 pub use collector::Collector;
-pub use read_metric::ReadMetric;
+pub use read_metric::{ReadMetric, Value};

@@ -4,6 +4,7 @@ mod endpoint;
 
 use bertha_core::{Error, ErrorKind};
 use bertha_observe::Observer;
+pub use bertha_observe::prometheus::Value;
 use bertha_observe::prometheus::{Collector, ReadMetric};
 use endpoint::Endpoint;
 use prometheus::Registry;
@@ -109,6 +110,20 @@ impl Watched {
         read: impl Fn() -> u64 + Send + Sync + 'static,
     ) -> Result<(), Error> {
         self.add(|| ReadMetric::gauge(name, help, read))
+    }
+
+    /// Adds a counter or a histogram with a series for each set of values of `labels`, in their order.
+    ///
+    /// # Errors
+    /// Errors of [`counter`](Self::counter).
+    pub fn labelled(
+        &self,
+        name: &str,
+        help: &str,
+        labels: &[&str],
+        read: impl Fn() -> Vec<(Vec<String>, Value)> + Send + Sync + 'static,
+    ) -> Result<(), Error> {
+        self.add(|| ReadMetric::labelled(name, help, labels, read))
     }
 
     fn add(&self, metric: impl FnOnce() -> Result<ReadMetric, prometheus::Error>) -> Result<(), Error> {

@@ -57,7 +57,7 @@ impl Drawing {
     fn add(&mut self, name: &str, throughputs: &[f64], delays: &[f64]) {
         // The axes are logarithmic, and have no place for an empty queue or an idle link.
         let micros: Vec<_> = delays.iter().map(|ms| (ms * 1e3).max(10.0)).collect();
-        let throughputs: Vec<_> = throughputs.iter().map(|rate| rate.max(0.1)).collect();
+        let throughputs: Vec<_> = throughputs.iter().map(|rate| rate.max(1.0)).collect();
         self.throughputs.extend(Spread::of(name, &throughputs));
         self.queues.extend(Spread::of(name, &micros));
     }

@@ -37,7 +37,7 @@ pub(super) async fn ask(
     let unknown = || Status::new(Code::Unimplemented, "the schema has no such method");
     let messages = typed.method(asked.method).ok_or_else(unknown)?;
     let frame = asked.frame.ok_or_else(|| Status::new(Code::Internal, "the request has no message"))?;
-    let plan = &typed.binding.plan;
+    let plan = &typed.plan;
     let encoded = translate::body(plan, messages.request, &frame, asked.at)?;
     drop(frame);
     let request = head(typed, to, asked.method, asked.milliseconds).ok_or_else(unknown)?;
@@ -65,7 +65,7 @@ pub(super) async fn ask(
 
 /// Returns the head of a request.
 fn head(typed: &Typed, to: SocketAddr, method: u32, milliseconds: u32) -> Option<Request<()>> {
-    let method = typed.binding.schema.methods().get(method as usize)?;
+    let method = typed.schema.methods().get(method as usize)?;
     let mut request = Request::builder()
         .method(Method::POST)
         .version(Version::HTTP_2)

@@ -104,7 +104,7 @@ async fn call<'a>(
     milliseconds: u32,
     writing: &'a Semaphore,
 ) -> Result<Answer<'a>, Status> {
-    let plan = &party.link.typed.binding.plan;
+    let plan = &party.link.typed.plan;
     let unknown = || Status::new(Code::Unimplemented, "the schema has no such method");
     let messages = party.link.typed.method(method).ok_or_else(unknown)?;
     let (frame, at) = translate::frame(plan, messages.request, &request.bytes)?;
