@@ -1,11 +1,12 @@
 //! A whole agent with an algorithm of its own: the window grows by a packet per round trip, and halves at each loss.
+//! The first argument is the path of the agent's socket.
 //!
 //! ```sh
 //! cargo run --release -p bertha-ccp --features agent --example aimd
 //! cargo run --release -p bertha-cli -- perf -c 127.0.0.1 -u --stack ordered,fragment,reliable --congestion agent
 //! ```
 
-use bertha_ccp::AgentSocket;
+use bertha_ccp::{AgentSocket, check_programs};
 use portus::ipc::{BackendBuilder, Ipc};
 use portus::lang::Scope;
 use portus::{CongAlg, Datapath, DatapathInfo, DatapathTrait, Flow, Report, RunBuilder};
@@ -54,7 +55,15 @@ impl<I: Ipc> Flow for AimdFlow<I> {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let sock = AgentSocket::bind("/tmp/ccp/portus", &[])?;
+/// Runs the algorithm for datapaths that find its agent at this path.
+pub(crate) fn serve(path: &str) -> Result<(), Box<dyn std::error::Error>> {
+    // Before the socket is there, so that no flow waits for an agent that can't begin.
+    check_programs(&Aimd)?;
+    let sock = AgentSocket::bind(path, &[])?;
     RunBuilder::new(BackendBuilder { sock }).default_alg(Aimd).run().map_err(|error| error.0.into())
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    tracing_subscriber::fmt::init();
+    serve(&std::env::args().nth(1).unwrap_or_else(|| "/tmp/ccp/portus".to_owned()))
 }

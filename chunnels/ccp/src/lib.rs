@@ -15,6 +15,7 @@
 //! | [`Choice`] | any congestion control, by the name that a program takes on its command line |
 //! | `AgentSocket` | the agent's end of a Unix socket, for programs of portus, with the feature `agent` |
 //! | `AgentMemory` | the agent's end of shared memory, with the features `agent` and `shm` |
+//! | `check_programs` | the check of an algorithm's programs before its agent runs, with the feature `agent` |
 //! | `algorithms` | algorithms for agents, with the feature `agent` |
 //!
 //! ```no_run
@@ -84,7 +85,7 @@ mod signals;
 #[cfg(all(feature = "agent", feature = "shm"))]
 pub use agent::AgentMemory;
 #[cfg(feature = "agent")]
-pub use agent::{AgentFlows, AgentSocket, AgentTotals, FlowStatus};
+pub use agent::{AgentFlows, AgentSocket, AgentTotals, FlowStatus, check_programs};
 pub use bundle::BundleControl;
 #[cfg(feature = "agent")]
 pub use connect::{AgentEnd, Pace};

@@ -1,6 +1,7 @@
 //! The agent's ends of the connections to datapaths, for programs that run algorithms of portus.
 
 mod admission;
+mod check;
 mod flows;
 #[cfg(feature = "shm")]
 mod memory;
@@ -8,6 +9,7 @@ mod memory;
 mod places;
 mod socket;
 
+pub use check::check_programs;
 pub use flows::{AgentFlows, AgentTotals, FlowStatus};
 #[cfg(feature = "shm")]
 pub use memory::AgentMemory;

@@ -186,10 +186,10 @@ impl Datapath {
                     table.missing.clear();
                 }
                 if table.programs.len() >= MAX_PROGRAMS && !table.programs.contains_key(&install.program) {
-                    return Err(Refused::TableFull { limit: MAX_PROGRAMS }.into());
+                    return Err(refused(install.program, Refused::TableFull { limit: MAX_PROGRAMS }));
                 }
                 table.programs.insert(install.program, loaded.clone());
-                loaded.map(drop).map_err(Error::from)
+                loaded.map(drop).map_err(|reason| refused(install.program, reason))
             }
             Message::Update(update) => {
                 self.member(update.flow, |member| member.flow.lock().update(&update.fields));
@@ -197,7 +197,8 @@ impl Datapath {
             }
             Message::Change(change) => {
                 let loaded = self.table.lock().programs.get(&change.program).cloned();
-                let program = loaded.ok_or_else(|| unknown(change.program))??;
+                let loaded = loaded.ok_or_else(|| unknown(change.program))?;
+                let program = loaded.map_err(|reason| refused(change.program, reason))?;
                 let mut missing = SignalSet::default();
                 self.member(change.flow, |member| {
                     missing = program.reads().missing_in(member.signals);
@@ -209,7 +210,7 @@ impl Datapath {
                     return Ok(());
                 }
                 self.table.lock().missing.insert(change.program, missing);
-                Err(Refused::MissingSignals(missing).into())
+                Err(refused(change.program, Refused::MissingSignals(missing)))
             }
             Message::Create(_) | Message::Measure(_) | Message::Ready(_) => {
                 let what = "an agent sent what only datapaths send";
@@ -290,6 +291,13 @@ impl Datapath {
 
 fn load(install: &crate::message::Install) -> Result<Arc<Program>, Refused> {
     Program::load(install).map(Arc::new)
+}
+
+/// Returns the error of a program that is not run, by its number: an agent has many.
+fn refused(program: u32, reason: Refused) -> Error {
+    let error = Error::from(reason);
+    let what = format!("program {program} of the agent is refused: {}", error.context());
+    error.retold(what)
 }
 
 fn unknown(program: u32) -> Error {

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test uses some of this module")]
 
 use bertha_ccp::message::{Create, Message};
-use bertha_ccp::{AgentEnd, Datapath, Link};
+use bertha_ccp::{Datapath, Link};
 use bertha_core::{Error, ErrorKind};
 use portus::ipc::{BackendBuilder, Ipc};
 use portus::lang::Scope;
@@ -76,7 +76,7 @@ pub(crate) struct Running {
 }
 
 impl Aimd {
-    pub(crate) fn spawn(end: AgentEnd) -> Running {
+    pub(crate) fn spawn(end: impl Ipc) -> Running {
         let reports = Arc::default();
         let agent = RunBuilder::new(BackendBuilder { sock: end }).default_alg(Self(Arc::clone(&reports)));
         Running { handle: agent.spawn_thread().run().unwrap(), reports }
@@ -84,6 +84,11 @@ impl Aimd {
 }
 
 impl Running {
+    /// Returns the number of its reports so far.
+    pub(crate) fn reports(&self) -> u64 {
+        self.reports.load(Ordering::Relaxed)
+    }
+
     /// Stops the agent. Returns the number of its reports.
     pub(crate) fn stop(self) -> u64 {
         self.handle.kill();

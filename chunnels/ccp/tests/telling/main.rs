@@ -1,7 +1,8 @@
-//! What the log says of agents that are not there, or that speak what this datapath does not know.
+//! What the log and errors say of agents that are not there, that speak what this datapath does not know, or whose programs are wrong.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod lines;
+mod programs;
 
 use bertha_ccp::{Ccp, Datapath, Link};
 use bertha_chunnels::congestion::{Ack, Algorithm, CongestionControl, Flow, NewReno};
