@@ -6,5 +6,7 @@ mod flow;
 mod hostile;
 mod metrics;
 mod presence;
+mod programs;
 mod python;
 mod refusals;
+mod skip;

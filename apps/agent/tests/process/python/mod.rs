@@ -1,7 +1,10 @@
 //! Agents in Python.
 
+mod programs;
+
 use crate::agent::{Way, place};
 use crate::flow::{Transfer, until_by_agent};
+use crate::skip::skip;
 use bertha::ccp::Ccp;
 use bertha_ccp::message::{AlgorithmName, Create, Measure};
 use rustix::process::{Pid, Signal, kill_process};
@@ -23,6 +26,13 @@ struct Python {
 impl Python {
     /// Starts an agent, and waits until it listens. Returns `None` if there is no Python.
     fn start(socket: &Path, script: &[&str]) -> Option<Self> {
+        let mut agent = Self::run(socket, script)?;
+        agent.prints("listening for datapaths");
+        Some(agent)
+    }
+
+    /// Starts a script. Returns `None` if there is no Python.
+    fn run(socket: &Path, script: &[&str]) -> Option<Self> {
         let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../chunnels/ccp/python"));
         let child = Command::new("python3")
             .args(["-B", "-W", "error"])
@@ -40,9 +50,7 @@ impl Python {
             }
         };
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let mut agent = Self { child, lines };
-        agent.prints("listening for datapaths");
-        Some(agent)
+        Some(Self { child, lines })
     }
 
     /// Waits until the agent prints a line with this text. A test that waits for too long is ended by its runner.
@@ -62,18 +70,16 @@ impl Python {
     }
 }
 
+/// Returns a script that can import the example.
+fn beside_aimd(script: &str) -> String {
+    format!("import sys; sys.path.append('examples')\n{script}")
+}
+
 impl Drop for Python {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Prints that a test did not take place.
-#[allow(clippy::print_stderr, reason = "for the person who runs the tests by hand")]
-fn skip(what: &str) {
-    assert!(std::env::var("CI").as_deref() != Ok("true"), "must not be skipped in CI: {what}");
-    eprintln!("SKIPPED: {what}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -130,8 +136,7 @@ portus.start('unix', Fails())
 #[tokio::test(flavor = "multi_thread")]
 async fn an_exception_ends_one_flow_and_garbage_none() {
     let (folder, socket) = place();
-    let code = format!("import sys; sys.path.append('examples')\n{FAILS_AFTER_TEN}");
-    let Some(mut agent) = Python::start(&socket, &["-c", &code]) else { return };
+    let Some(mut agent) = Python::start(&socket, &["-c", &beside_aimd(FAILS_AFTER_TEN)]) else { return };
     let stranger = UnixDatagram::bind(folder.path().join("stranger")).unwrap();
     for garbage in [&[][..], &[0], &[0xff; 64], &[1, 0, 16, 0, 1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0], &[2; 300]]
     {
