@@ -1,5 +1,6 @@
 //! The algorithms by their names, and the thread that runs them.
 
+use crate::settings::Settings;
 use bertha_ccp::AgentSocket;
 use bertha_ccp::algorithms::{Bbr, Copa, Cubic, Dctcp, NewReno, Nimbus, Vegas};
 use bertha_core::{Error, ErrorKind};
@@ -35,16 +36,16 @@ pub(crate) enum Name {
 }
 
 impl Name {
-    fn start<I: Ipc>(self, copa: Copa, datapath: Datapath<I>, info: DatapathInfo) -> Box<dyn Flow> {
+    fn start<I: Ipc>(self, settings: &Settings, datapath: Datapath<I>, info: DatapathInfo) -> Box<dyn Flow> {
         match self {
             Self::Bbr => Box::new(Bbr.new_flow(datapath, info)),
-            Self::Copa => Box::new(copa.new_flow(datapath, info)),
-            Self::CopaDefault => Box::new(CopaDefault.new_flow(datapath, info)),
-            Self::Cubic => Box::new(Cubic.new_flow(datapath, info)),
-            Self::Dctcp => Box::new(Dctcp.new_flow(datapath, info)),
+            Self::Copa => Box::new(settings.copa.new_flow(datapath, info)),
+            Self::CopaDefault => Box::new(settings.copa_default.new_flow(datapath, info)),
+            Self::Cubic => Box::new(settings.cubic.new_flow(datapath, info)),
+            Self::Dctcp => Box::new(settings.dctcp.new_flow(datapath, info)),
             Self::Newreno => Box::new(NewReno.new_flow(datapath, info)),
             Self::Nimbus => Box::new(Nimbus.new_flow(datapath, info)),
-            Self::Vegas => Box::new(Vegas.new_flow(datapath, info)),
+            Self::Vegas => Box::new(settings.vegas.new_flow(datapath, info)),
         }
     }
 }
@@ -58,12 +59,12 @@ impl Name {
         match self {
             Self::Bbr => of(Bbr),
             Self::Copa => of(Copa::default()),
-            Self::CopaDefault => of(CopaDefault),
-            Self::Cubic => of(Cubic),
-            Self::Dctcp => of(Dctcp),
+            Self::CopaDefault => of(CopaDefault(Copa::default())),
+            Self::Cubic => of(Cubic::default()),
+            Self::Dctcp => of(Dctcp::default()),
             Self::Newreno => of(NewReno),
             Self::Nimbus => of(Nimbus),
-            Self::Vegas => of(Vegas),
+            Self::Vegas => of(Vegas::default()),
         }
     }
 }
@@ -81,7 +82,7 @@ pub(crate) fn names() -> Vec<&'static str> {
 
 /// Copa that stays in its default mode, by a name of its own: flows with it and flows with Copa that competes can have one agent.
 #[derive(Debug, Clone, Copy)]
-struct CopaDefault;
+struct CopaDefault(Copa);
 
 impl<I: Ipc> CongAlg<I> for CopaDefault {
     type Flow = <Copa as CongAlg<I>>::Flow;
@@ -91,18 +92,18 @@ impl<I: Ipc> CongAlg<I> for CopaDefault {
     }
 
     fn datapath_programs(&self) -> HashMap<&'static str, String> {
-        CongAlg::<I>::datapath_programs(&Copa::without_competition())
+        CongAlg::<I>::datapath_programs(&self.0)
     }
 
     fn new_flow(&self, datapath: Datapath<I>, info: DatapathInfo) -> Self::Flow {
-        Copa::without_competition().new_flow(datapath, info)
+        self.0.new_flow(datapath, info)
     }
 }
 
 /// The algorithm of flows that ask for none. Its programs are those of the algorithm of this name.
 struct Default {
     name: Name,
-    copa: Copa,
+    settings: Settings,
 }
 
 impl<I: Ipc> CongAlg<I> for Default {
@@ -117,7 +118,7 @@ impl<I: Ipc> CongAlg<I> for Default {
     }
 
     fn new_flow(&self, datapath: Datapath<I>, info: DatapathInfo) -> Box<dyn Flow> {
-        self.name.start(self.copa, datapath, info)
+        self.name.start(&self.settings, datapath, info)
     }
 }
 
@@ -128,17 +129,17 @@ pub(crate) struct Running(CCPHandle);
 ///
 /// # Errors
 /// Fails if the system starts no thread.
-pub(crate) fn start<I: Ipc>(sock: I, default: Name, copa: Copa) -> Result<Running, Error> {
+pub(crate) fn start<I: Ipc>(sock: I, default: Name, settings: Settings) -> Result<Running, Error> {
     let running = RunBuilder::new(BackendBuilder { sock })
-        .default_alg(Default { name: default, copa })
+        .default_alg(Default { name: default, settings })
         .additional_alg(Bbr)
-        .additional_alg(copa)
-        .additional_alg(CopaDefault)
-        .additional_alg(Cubic)
-        .additional_alg(Dctcp)
+        .additional_alg(settings.copa)
+        .additional_alg(CopaDefault(settings.copa_default))
+        .additional_alg(settings.cubic)
+        .additional_alg(settings.dctcp)
         .additional_alg(NewReno)
         .additional_alg(Nimbus)
-        .additional_alg(Vegas)
+        .additional_alg(settings.vegas)
         .spawn_thread()
         .run();
     running.map(Running).map_err(|error| Error::new(ErrorKind::Io, error.0).at("CCP"))
@@ -166,10 +167,40 @@ impl Running {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bertha::chunnels::congestion::{self, Ack, Algorithm};
+    use bertha_ccp::{Ccp, Pace};
 
     #[test]
     fn each_algorithm_has_the_name_that_flows_ask_for() {
         let all: Vec<String> = Name::value_variants().iter().map(ToString::to_string).collect();
         assert_eq!(all, names());
+    }
+
+    /// Returns the share of its window that a flow of Cubic keeps at a loss.
+    fn kept(requested: &str, set: &[&str]) -> f64 {
+        let set: Vec<_> = set.iter().map(|text| text.parse().unwrap()).collect();
+        let (ccp, end) = Ccp::in_process(Pace::Lockstep);
+        let running = start(end, Name::Cubic, Settings::new(Copa::default(), &set).unwrap()).unwrap();
+        let mut control = ccp.algorithm(requested).unwrap().start(1_000);
+        let mut acknowledge = |ms, lost_pkts_sample| {
+            let now = Duration::from_millis(ms);
+            let ack = Ack { bytes_acked: 1_000, packets_acked: 1, lost_pkts_sample, now, ..Ack::default() };
+            let rtt_sample_us = 20_000;
+            control.on_ack(&ack, &congestion::Flow { rtt_sample_us, ..congestion::Flow::default() });
+            control.window()
+        };
+        let before = (0..200).map(|ms| acknowledge(ms, 0)).last().unwrap();
+        let after = (200..221).map(|ms| acknowledge(ms, u64::from(ms == 200))).min().unwrap();
+        drop(control);
+        running.stop();
+        after as f64 / before as f64
+    }
+
+    #[test]
+    fn settings_reach_flows_by_name_and_by_default() {
+        for requested in ["", "cubic"] {
+            assert_eq!(kept(requested, &[]), 0.7, "`{requested}`");
+            assert_eq!(kept(requested, &["cubic.beta=0.5", "cubic.beta=0.9"]), 0.9, "`{requested}`");
+        }
     }
 }

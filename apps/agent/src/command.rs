@@ -2,6 +2,7 @@
 
 use crate::algorithms::{self, Name, Running};
 use crate::flows::Flows;
+use crate::settings::{self, Assignment, Settings};
 use crate::statistics::Shown;
 use bertha_ccp::algorithms::Copa;
 use bertha_ccp::{AgentMemory, AgentSocket};
@@ -28,6 +29,9 @@ pub(crate) struct Arguments {
     /// The algorithm of flows that ask for none.
     #[arg(long, value_enum, value_name = "NAME", default_value_t = Name::Cubic)]
     algorithm: Name,
+    /// Sets a number of an algorithm, such as `cubic.beta=0.8`.
+    #[arg(long, value_name = "NAME=VALUE", long_help = settings::help())]
+    set: Vec<Assignment>,
     /// Makes `copa` keep the queue short beside flows that fill it, and get a small share there, as `copa-default` always does.
     #[arg(long)]
     without_competition: bool,
@@ -44,14 +48,16 @@ pub(crate) struct Arguments {
 impl Arguments {
     pub(crate) async fn execute(self, termination: &Termination) -> Result<(), Error> {
         let copa = if self.without_competition { Copa::without_competition() } else { Copa::default() };
+        let settings = Settings::new(copa, &self.set)?;
         let names = algorithms::names();
         let socket = AgentSocket::bind(&self.socket, &names)?;
         let memory = self.shm.as_deref().map(|path| AgentMemory::bind(path, &names)).transpose()?;
         let flows = Flows::new([socket.flows()].into_iter().chain(memory.as_ref().map(AgentMemory::flows)));
         let watched = self.metrics.begin("bertha-agent")?;
         flows.tell(&watched)?;
-        let over_socket = algorithms::start(socket, self.algorithm, copa)?;
-        let over_memory = memory.map(|memory| algorithms::start(memory, self.algorithm, copa)).transpose()?;
+        let over_socket = algorithms::start(socket, self.algorithm, settings)?;
+        let over_memory =
+            memory.map(|memory| algorithms::start(memory, self.algorithm, settings)).transpose()?;
         let at = [Some(&self.socket), self.shm.as_ref()].into_iter().flatten();
         let at: Vec<_> = at.map(|path| escaped(&path.to_string_lossy()).to_string()).collect();
         let heading = format!("at {}: {} by default", at.join(" and "), self.algorithm);

@@ -3,6 +3,7 @@
 mod algorithms;
 mod command;
 mod flows;
+mod settings;
 mod statistics;
 
 use bertha_program::run_async;

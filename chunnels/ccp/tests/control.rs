@@ -99,8 +99,8 @@ fn by_agent<A: portus::CongAlg<AgentEnd> + Send + 'static>(algorithm: A) -> f64 
 fn every_algorithm_uses_the_link() {
     let shares = [
         ("NewReno", by_agent(algorithms::NewReno)),
-        ("Cubic", by_agent(algorithms::Cubic)),
-        ("Vegas", by_agent(algorithms::Vegas)),
+        ("Cubic", by_agent(algorithms::Cubic::default())),
+        ("Vegas", by_agent(algorithms::Vegas::default())),
         ("Copa", by_agent(algorithms::Copa::default())),
         ("BBR", by_agent(algorithms::Bbr)),
     ];

@@ -13,7 +13,7 @@ const BESIDE: (u64, u64) = (10, 40);
 
 /// Runs Copa for fifty seconds, with Cubic for a part of them. Both are algorithms of agents.
 fn beside_cubic(copa: Copa, seed: u64) -> Seen {
-    let (copa, cubic) = (Agent::of(copa), Agent::of(Cubic));
+    let (copa, cubic) = (Agent::of(copa), Agent::of(Cubic::default()));
     let senders = [Sender::new(1, copa.bulk()), Sender::new(2, cubic.bulk()).during(BESIDE.0, BESIDE.1)];
     run(&path(MEGABITS, 40, 1.0), &senders, 50, seed)
 }

@@ -35,7 +35,7 @@ fn an_agent_does_what_the_datapath_does() {
             (
                 "Cubic",
                 in_datapath(Reliable::new().with(Cubic)),
-                medians(Agent::of(algorithms::Cubic).bulk(), seed),
+                medians(Agent::of(algorithms::Cubic::default()).bulk(), seed),
             ),
         ] {
             println!(
@@ -65,7 +65,7 @@ fn an_agent_fills_a_path_at_most_two_round_trips_later() {
     let in_datapath = until_full(Traffic::Bulk(Reliable::new().with(NewReno)));
     for (name, agent) in [
         ("NewReno", until_full(Agent::of(algorithms::NewReno).bulk())),
-        ("Cubic", until_full(Agent::of(algorithms::Cubic).bulk())),
+        ("Cubic", until_full(Agent::of(algorithms::Cubic::default()).bulk())),
     ] {
         println!("{name}: {in_datapath} s in the datapath, {agent} s by the agent");
         assert!(agent <= in_datapath + 0.201, "{name}: {agent} s, and {in_datapath} s in the datapath");

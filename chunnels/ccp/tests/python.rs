@@ -154,11 +154,11 @@ fn every_program_of_the_algorithms_compiles_to_the_bytes_of_portus() {
     let mut sources = [
         programs_of(&Bbr),
         programs_of(&Copa::default()),
-        programs_of(&Cubic),
-        programs_of(&Dctcp),
+        programs_of(&Cubic::default()),
+        programs_of(&Dctcp::default()),
         programs_of(&NewReno),
         programs_of(&Nimbus),
-        programs_of(&Vegas),
+        programs_of(&Vegas::default()),
     ]
     .concat();
     sources.push(compiled::BBR.to_owned());

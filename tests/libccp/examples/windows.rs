@@ -14,7 +14,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [algorithm, rate, seconds] = &arguments[..] else { panic!("windows cubic|copa RATE SECONDS") };
     let (libccp, agent) = match algorithm.as_str() {
-        "cubic" => Libccp::with_agent(algorithms::Cubic),
+        "cubic" => Libccp::with_agent(algorithms::Cubic::default()),
         "copa" => Libccp::with_agent(algorithms::Copa::without_competition()),
         other => panic!("{other} is neither cubic nor copa"),
     };

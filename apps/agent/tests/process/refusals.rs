@@ -62,8 +62,20 @@ fn two_agents_at_a_socket_are_refused_and_a_dead_agents_socket_is_replaced() {
     assert!(socket.exists() && memory(&socket).exists(), "it was killed");
     assert!(Agent::start(&socket, &[]).ends_well());
     assert!(!socket.exists() && !memory(&socket).exists());
-    let unknown = command(&socket, &["--algorithm", "cubik"]).output().unwrap();
-    let reason = String::from_utf8_lossy(&unknown.stderr).into_owned();
-    assert_eq!(unknown.status.code(), Some(2));
-    assert!(reason.contains("cubik") && reason.contains("newreno"), "{reason}");
+}
+
+#[test]
+fn options_that_make_no_sense_are_named_with_what_is_allowed() {
+    let (_folder, socket) = place();
+    for (options, told) in [
+        (["--algorithm", "cubik"], ["cubik", "newreno"]),
+        (["--set", "cubic.beta=1.5"], ["--set", "beta is 1.5; allowed is 0.1 to 0.95"]),
+        (["--set", "cubic.bta=0.5"], ["--set", "cubic: there is no setting `bta`, only c, beta"]),
+    ] {
+        let refused = command(&socket, &options).output().unwrap();
+        let reason = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(told.iter().all(|text| reason.contains(text)), "{reason}");
+        assert!(!socket.exists());
+    }
 }

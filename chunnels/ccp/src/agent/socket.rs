@@ -27,7 +27,7 @@ const TICK: Duration = Duration::from_millis(200);
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let sock = AgentSocket::bind("/tmp/ccp/portus", &[])?;
 /// let flows = sock.flows();
-/// let agent = RunBuilder::new(BackendBuilder { sock }).default_alg(Cubic).spawn_thread().run();
+/// let agent = RunBuilder::new(BackendBuilder { sock }).default_alg(Cubic::default()).spawn_thread().run();
 /// println!("{:?}", flows.status());
 /// # Ok(()) }
 /// ```

@@ -1,6 +1,7 @@
 //! DCTCP.
 
 use super::handle::{Handle, register};
+use super::setting::{Configure, Setting};
 use portus::ipc::Ipc;
 use portus::{CongAlg, Datapath, DatapathInfo, Flow, Report};
 use std::collections::HashMap;
@@ -11,8 +12,27 @@ use std::collections::HashMap;
 /// It needs a transport that reports marks, such as [`Reliable`](bertha_chunnels::Reliable) with
 /// [`ecn`](bertha_chunnels::Reliable::ecn), and routers that mark above a threshold; it takes more than its
 /// share from controls that halve their window for one mark.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Dctcp;
+#[derive(Debug, Clone, Copy)]
+pub struct Dctcp {
+    /// The weight of the latest round trip in the average share of marks.
+    g: f64,
+}
+
+impl Default for Dctcp {
+    /// Makes DCTCP with the weight of RFC 8257.
+    fn default() -> Self {
+        Self { g: 1.0 / 16.0 }
+    }
+}
+
+impl Configure for Dctcp {
+    const SETTINGS: &'static [Setting<Self>] = &[Setting {
+        name: "g",
+        meaning: "the weight of the latest round trip in the average share of marks",
+        range: 0.001..=1.0,
+        field: |dctcp| &mut dctcp.g,
+    }];
+}
 
 /// The program, which counts packets and marks of a round trip, and reports them; it reports losses at once.
 const PROGRAM: &str = "
@@ -28,9 +48,6 @@ const PROGRAM: &str = "
     (when (|| (> Ack.lost_pkts_sample 0) (> Micros Flow.rtt_sample_us)) (report) (:= Micros 0))";
 
 const NAME: &str = "marks of a round trip";
-
-/// The weight of the latest round trip in the average share of marks.
-const GAIN: f64 = 1.0 / 16.0;
 
 /// The smallest window, in packets.
 const MIN: f64 = 2.0;
@@ -50,7 +67,7 @@ impl<I: Ipc> CongAlg<I> for Dctcp {
         let mut handle = Handle::new(datapath);
         handle.begin(NAME, &[("Cwnd", info.init_cwnd)]);
         let packet = f64::from(info.mss.max(1));
-        DctcpFlow { handle, packet, state: DctcpState::new(f64::from(info.init_cwnd) / packet) }
+        DctcpFlow { handle, packet, state: DctcpState::new(*self, f64::from(info.init_cwnd) / packet) }
     }
 }
 
@@ -92,6 +109,7 @@ impl<I: Ipc> Flow for DctcpFlow<I> {
 /// The state of a flow. Windows are in packets, times in microseconds.
 #[derive(Debug)]
 struct DctcpState {
+    dctcp: Dctcp,
     packets: f64,
     threshold: f64,
     /// The average share of packets that are marked.
@@ -104,9 +122,17 @@ struct DctcpState {
 }
 
 impl DctcpState {
-    fn new(packets: f64) -> Self {
+    fn new(dctcp: Dctcp, packets: f64) -> Self {
         // At first all packets count as marked, so that the first mark halves the window (section 4.2).
-        Self { packets, threshold: f64::INFINITY, share: 1.0, acked: 0.0, marked: 0.0, recovery_until: 0 }
+        Self {
+            dctcp,
+            packets,
+            threshold: f64::INFINITY,
+            share: 1.0,
+            acked: 0.0,
+            marked: 0.0,
+            recovery_until: 0,
+        }
     }
 
     fn count(&mut self, acked: u64, marked: u64) {
@@ -121,7 +147,7 @@ impl DctcpState {
             return;
         }
         let latest = (marked / acked).min(1.0);
-        self.share += GAIN * (latest - self.share);
+        self.share += self.dctcp.g * (latest - self.share);
         if now < self.recovery_until {
             return;
         }
@@ -164,7 +190,7 @@ mod tests {
 
     #[test]
     fn the_window_shrinks_by_the_average_share_of_marks() {
-        let mut state = DctcpState::new(10.0);
+        let mut state = DctcpState::new(Dctcp::default(), 10.0);
         assert_eq!([round(&mut state, 0.0), round(&mut state, 0.0)], [20.0, 40.0]);
         // Two round trips have reduced the share from 1, and this round trip has half as many marks as
         // packets.
@@ -186,7 +212,7 @@ mod tests {
 
     #[test]
     fn losses_of_one_round_trip_halve_the_window_once() {
-        let mut state = DctcpState::new(64.0);
+        let mut state = DctcpState::new(Dctcp::default(), 64.0);
         state.on_loss(1_000, 500);
         state.on_loss(1_400, 500);
         assert_eq!(state.packets, 32.0);
@@ -197,8 +223,18 @@ mod tests {
     }
 
     #[test]
+    fn a_heavier_latest_round_trip_forgets_the_marks_before() {
+        let mut dctcp = Dctcp::default();
+        dctcp.set("g", 0.5).unwrap();
+        let mut state = DctcpState::new(dctcp, 10.0);
+        round(&mut state, 0.0);
+        round(&mut state, 0.0);
+        assert_eq!(state.share, 0.25);
+    }
+
+    #[test]
     fn more_marks_than_packets_are_all() {
-        let mut state = DctcpState::new(64.0);
+        let mut state = DctcpState::new(Dctcp::default(), 64.0);
         state.count(10, 10_000);
         state.on_round(1);
         assert_eq!((state.share, state.packets), (1.0, 32.0));

@@ -11,7 +11,7 @@
 //! | [`Bbr`] | thesis 4.4.3 | delivery rate and round-trip time | a pattern of rates in the datapath |
 //! | [`Nimbus`] | thesis 4.7.1; Goyal and others, 2018 | elastic cross traffic, found by a Fourier transform; delay or loss | a rate each hundredth of a second |
 //!
-//! Each algorithm is a [`portus::CongAlg`], for [`portus::RunBuilder`]. An [`AggregateAlg`], such as
+//! Each algorithm is a [`portus::CongAlg`], for [`portus::RunBuilder`]. Some take numbers, by [`Configure`]. An [`AggregateAlg`], such as
 //! [`SharedWindow`], controls several flows together; [`Aggregated`] runs it.
 
 mod aggregate;
@@ -22,6 +22,7 @@ mod dctcp;
 mod handle;
 mod newreno;
 mod nimbus;
+mod setting;
 mod vegas;
 mod window;
 
@@ -35,5 +36,6 @@ pub use cubic::Cubic;
 pub use dctcp::{Dctcp, DctcpFlow};
 pub use newreno::NewReno;
 pub use nimbus::{Nimbus, NimbusFlow};
+pub use setting::{Configure, Setting};
 pub use vegas::Vegas;
 pub use window::WindowFlow;

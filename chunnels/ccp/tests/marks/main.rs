@@ -12,7 +12,7 @@ use portus::{CCPHandle, RunBuilder};
 /// Returns DCTCP, by an agent that answers at once.
 fn dctcp() -> (Ccp, CCPHandle) {
     let (ccp, end) = Ccp::in_process(Pace::Lockstep);
-    let agent = RunBuilder::new(BackendBuilder { sock: end }).default_alg(algorithms::Dctcp);
+    let agent = RunBuilder::new(BackendBuilder { sock: end }).default_alg(algorithms::Dctcp::default());
     (ccp, agent.spawn_thread().run().unwrap())
 }
 

@@ -91,8 +91,8 @@ async fn every_algorithm_carries_a_transfer() {
         stop(agent);
     }
     by(algorithms::NewReno).await;
-    by(algorithms::Cubic).await;
-    by(algorithms::Vegas).await;
+    by(algorithms::Cubic::default()).await;
+    by(algorithms::Vegas::default()).await;
     by(algorithms::Copa::default()).await;
     by(algorithms::Bbr).await;
 }

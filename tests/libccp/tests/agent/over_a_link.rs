@@ -39,7 +39,7 @@ fn theirs<A: CongAlg<Socket<Blocking>> + Send + 'static>(algorithm: A) -> (f64, 
 #[test]
 fn both_datapaths_use_and_queue_alike() {
     for (name, ours, theirs) in [
-        ("Cubic", ours(algorithms::Cubic), theirs(algorithms::Cubic)),
+        ("Cubic", ours(algorithms::Cubic::default()), theirs(algorithms::Cubic::default())),
         (
             "Copa",
             ours(algorithms::Copa::without_competition()),

@@ -62,9 +62,9 @@ impl Control {
             Self::Cubic => Ok(Started::without_agent(Reliable::new().with(Cubic))),
             Self::Bbr => Ok(Started::without_agent(Reliable::new().with(Bbr))),
             Self::CcpNewReno => Started::with_agent(|| algorithms::NewReno),
-            Self::CcpCubic => Started::with_agent(|| algorithms::Cubic),
+            Self::CcpCubic => Started::with_agent(algorithms::Cubic::default),
             Self::CcpCopa => Started::with_agent(algorithms::Copa::without_competition),
-            Self::CcpVegas => Started::with_agent(|| algorithms::Vegas),
+            Self::CcpVegas => Started::with_agent(algorithms::Vegas::default),
             Self::CcpBbr => Started::with_agent(|| algorithms::Bbr),
             Self::CcpShared => Started::with_agent(|| Aggregated::new(SharedWindow::newreno(Grouping::Host))),
             Self::Reporting { period, staleness } => {

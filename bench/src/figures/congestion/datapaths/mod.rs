@@ -47,7 +47,7 @@ pub(super) fn run(report: &mut Report) -> Result<(), Error> {
     };
     let mut panels = Vec::new();
     for (name, panel, control, megabits) in [
-        ("Cubic", "Cubic: window (packets)", by_agent(algorithms::Cubic)?, 24.0),
+        ("Cubic", "Cubic: window (packets)", by_agent(algorithms::Cubic::default())?, 24.0),
         ("Copa", "Copa: window (packets)", by_agent(algorithms::Copa::without_competition())?, 12.0),
     ] {
         let course = course(megabits);
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn one_agent_fills_the_path_over_both_transports() {
-        let agent = by_agent(algorithms::Cubic).unwrap();
+        let agent = by_agent(algorithms::Cubic::default()).unwrap();
         for transport in [Transport::Reliable, Transport::Quinn] {
             let seen = transport.run(&agent.ccp, &course(12.0)).unwrap();
             assert!((0.9..1.01).contains(&seen.used), "{} uses {}", transport.name(), seen.used);

@@ -31,7 +31,7 @@ impl SharedWindow {
 
     /// Makes a window that grows and shrinks as the window of [`Cubic`](crate::algorithms::Cubic).
     pub fn cubic(grouping: Grouping) -> Self {
-        Self { grouping, start: |packets| Box::new(cubic::CubicState::new(packets)) }
+        Self { grouping, start: |packets| Box::new(cubic::CubicState::new(cubic::Cubic::default(), packets)) }
     }
 }
 

@@ -4,6 +4,7 @@ mod delays;
 mod mode;
 mod velocity;
 
+use super::setting::{Configure, Setting};
 use super::window::{self, MIN, Measured, Round, Window, WindowFlow};
 use delays::Delays;
 use mode::Mode;
@@ -28,12 +29,14 @@ use velocity::Velocity;
 #[derive(Debug, Clone, Copy)]
 pub struct Copa {
     competes: bool,
+    /// The weight of delay against rate.
+    delta: f64,
 }
 
 impl Default for Copa {
     /// Makes Copa that competes with flows that fill the queue.
     fn default() -> Self {
-        Self { competes: true }
+        Self { competes: true, delta: 0.5 }
     }
 }
 
@@ -41,8 +44,17 @@ impl Copa {
     /// Makes Copa that keeps the queue short beside any flow.
     #[must_use]
     pub fn without_competition() -> Self {
-        Self { competes: false }
+        Self { competes: false, ..Self::default() }
     }
+}
+
+impl Configure for Copa {
+    const SETTINGS: &'static [Setting<Self>] = &[Setting {
+        name: "delta",
+        meaning: "the weight of delay against rate: the queue has about 1/delta packets",
+        range: 0.01..=10.0,
+        field: |copa| &mut copa.delta,
+    }];
 }
 
 impl<I: Ipc> CongAlg<I> for Copa {
@@ -57,8 +69,7 @@ impl<I: Ipc> CongAlg<I> for Copa {
     }
 
     fn new_flow(&self, datapath: Datapath<I>, info: DatapathInfo) -> WindowFlow<I> {
-        let competes = self.competes;
-        WindowFlow::by_halves(datapath, &info, |packets| Box::new(CopaState::new(packets, competes)))
+        WindowFlow::by_halves(datapath, &info, |packets| Box::new(CopaState::new(*self, packets)))
     }
 }
 
@@ -72,8 +83,8 @@ struct CopaState {
 }
 
 impl CopaState {
-    fn new(packets: f64, competes: bool) -> Self {
-        Self { packets, competes, delays: Delays::default(), mode: Mode::Default, velocity: None }
+    fn new(Copa { competes, delta }: Copa, packets: f64) -> Self {
+        Self { packets, competes, delays: Delays::default(), mode: Mode::new(delta), velocity: None }
     }
 
     /// Returns the window that the target rate fills in a round trip.

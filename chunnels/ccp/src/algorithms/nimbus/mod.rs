@@ -102,7 +102,7 @@ impl<I: Ipc> CongAlg<I> for Nimbus {
             packet,
             mode: Mode::Startup,
             since: Duration::ZERO,
-            cubic: cubic::CubicState::new(f64::from(info.init_cwnd) / packet),
+            cubic: cubic::CubicState::new(cubic::Cubic::default(), f64::from(info.init_cwnd) / packet),
             recovery_until: Duration::ZERO,
             detector: Detector::new(),
             verdict: 0.5,
