@@ -88,7 +88,7 @@ pub(crate) fn help() -> String {
         lines::<Vegas>("vegas"),
     ];
     format!(
-        "Sets a number of an algorithm for all of its flows, ALGORITHM.SETTING=NUMBER. The other algorithms take none.\n{}",
+        "Sets a number of an algorithm for all of its flows, ALGORITHM.SETTING=NUMBER; algorithms without a line here have no settings.\n{}",
         algorithms.concat()
     )
 }

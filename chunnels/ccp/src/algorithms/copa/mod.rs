@@ -51,7 +51,7 @@ impl Copa {
 impl Configure for Copa {
     const SETTINGS: &'static [Setting<Self>] = &[Setting {
         name: "delta",
-        meaning: "the weight of delay against rate: the queue has about 1/delta packets",
+        meaning: "the weight of delay, by which the queue has about 1/delta packets",
         range: 0.01..=10.0,
         field: |copa| &mut copa.delta,
     }];
