@@ -134,3 +134,25 @@ impl Window for CopaState {
         self.packets
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// Returns the target window where 10 of 30 ms are the queue's.
+    fn target(delta: f64) -> f64 {
+        let mut copa = Copa::default();
+        copa.set("delta", delta).unwrap();
+        let mut state = CopaState::new(copa, 10.0);
+        for rtt in [20, 30].map(Duration::from_millis) {
+            state.delays.add(rtt, rtt, rtt, 10.0);
+        }
+        state.target()
+    }
+
+    #[test]
+    fn a_smaller_weight_of_delay_keeps_more_packets() {
+        assert_eq!([target(0.5), target(0.1)], [6.0, 30.0]);
+    }
+}
