@@ -37,6 +37,7 @@ mod early_stuck;
 mod early_waiting;
 mod ending;
 mod fallback;
+mod fallback_secured;
 mod floors;
 mod handshake_faults;
 mod impostors;
