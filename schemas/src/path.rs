@@ -71,6 +71,17 @@ impl Path {
         matches!(element, Some(Element::Number(Number::Float | Number::Double)))
     }
 
+    /// Returns true if a value of the field can have this decimal notation, or be this text: numbers with a fraction have none, other numbers
+    /// one without needless digits, and texts and bytes any.
+    pub fn can_be(&self, text: &str) -> bool {
+        match self.steps.last().map(|step| step.element) {
+            Some(Element::Number(Number::Float | Number::Double)) | None => false,
+            Some(Element::Number(Number::Bool)) => matches!(text, "true" | "false"),
+            Some(Element::Number(_)) => is_whole(text),
+            Some(_) => true,
+        }
+    }
+
     /// Returns true if a value of the field in the message at this address is as asked for. A field that repeats, or lies in messages that
     /// repeat, has many values, and one that is told to be absent has none. A map has the values of each entry, also of one whose key comes
     /// again.
@@ -119,6 +130,13 @@ impl Path {
     }
 }
 
+/// Returns true if the text is the decimal notation of a whole number, of any size.
+fn is_whole(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_short = text == "0" || !digits.starts_with('0');
+    is_short && !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
+}
+
 /// Returns the value that lies at this address.
 fn value(element: Element, memory: &PrivateMemory, at: u64) -> Value<'_> {
     let number = match element {
@@ -151,8 +169,8 @@ mod tests {
     use crate::described::{field, message, of_message, repeated, schema, with_choice, with_optional};
     use prost_types::field_descriptor_proto::Type;
 
-    /// Returns what a path of the message with this encoding leads to.
-    fn found(path: &str, encoded: &[u8]) -> Option<Vec<String>> {
+    /// Returns the schema of `test.Request`.
+    fn requests() -> Schema {
         let customer =
             message("Customer", vec![field(1, "name", Type::String), of_message(2, "referrer", "Customer")]);
         let fields = vec![
@@ -164,7 +182,12 @@ mod tests {
         ];
         let request = with_choice(message("Request", fields), vec![field(6, "code", Type::Uint64)]);
         let request = with_optional(request, field(7, "rate", Type::Float));
-        let schema = schema(vec![request, customer]);
+        schema(vec![request, customer])
+    }
+
+    /// Returns what a path of the message with this encoding leads to.
+    fn found(path: &str, encoded: &[u8]) -> Option<Vec<String>> {
+        let schema = requests();
         let plan = Plan::new(&schema);
         let path = Path::find(&schema, &plan, "test.Request", path)?;
         let mut memory = PrivateMemory::of(1 << 12);
@@ -203,6 +226,23 @@ mod tests {
         one("is_new", b"", Value::Bool(false));
         one("token", b"", Value::Bytes(&[]));
         one("customer.name", b"\x0a\x00", Value::Text(""));
+    }
+
+    #[test]
+    fn numbers_and_truth_values_can_be_their_own_notation_alone() {
+        let schema = requests();
+        let plan = Plan::new(&schema);
+        let can_be =
+            |path: &str, text: &str| Path::find(&schema, &plan, "test.Request", path).unwrap().can_be(text);
+        for text in ["0", "7", "-12", "99999999999999999999999999"] {
+            assert!(can_be("rooms", text) && can_be("code", text), "{text}");
+            assert!(!can_be("rate", text) && !can_be("is_new", text), "{text}");
+        }
+        for text in ["", "-", "eve", "+1", "01", "-0", "1.5", "1 ", "true", "١"] {
+            assert!(!can_be("rooms", text) && !can_be("code", text) && !can_be("rate", text), "{text}");
+            assert!(can_be("customer.name", text) && can_be("token", text), "{text}");
+        }
+        assert!(can_be("is_new", "true") && can_be("is_new", "false") && !can_be("is_new", "yes"));
     }
 
     #[test]

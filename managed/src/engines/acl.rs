@@ -13,7 +13,7 @@ use std::time::Duration;
 /// - `allow`: the same; a request without a value, or with a value that is not one of them, is refused.
 ///
 /// There is one list. Text is compared byte for byte, and so are bytes with the list's UTF-8; whole numbers and `true` or `false` are
-/// compared by their decimal notation. Of a field that repeats, each value counts.
+/// compared by their decimal notation; a list with a value that the field never has is refused. Of a field that repeats, each value counts.
 #[derive(Debug, Clone, Copy)]
 pub struct Acl;
 
@@ -76,6 +76,18 @@ impl List {
         }
     }
 
+    /// Checks that each value can be one of the field, in the request of some method.
+    fn check(&self, field: &str, paths: &[Option<Path>]) -> Result<(), Unsuitable> {
+        let can_be = |value: &String| paths.iter().flatten().any(|path| path.can_be(value));
+        // The least of several, so that the same list is refused for the same value.
+        match self.values.iter().filter(|value| !can_be(value)).min() {
+            Some(value) => {
+                Err(Unsuitable::new(format!("the field {field} has no text, and is never {value}")))
+            }
+            None => Ok(()),
+        }
+    }
+
     fn permits(&self, field: &Path, request: &PrivateMemory, at: u64) -> bool {
         if self.is_of_permitted {
             let mut has_value = false;
@@ -124,6 +136,7 @@ impl AccessControl {
         if found.any(Path::is_float) {
             return Err(Unsuitable::new(format!("the field {field} has fractions, which no list can name")));
         }
+        list.check(&field, &paths)?;
         let reason = format!("the value of {field} is not permitted").into();
         Ok(Self { field, paths, list, refusal: Refusal { kind: FailureKind::Denied, reason } })
     }
@@ -154,6 +167,7 @@ impl Engine for AccessControl {
         let list = List::taken(&mut settings)?;
         settings.finish()?;
         if let Some(list) = list {
+            list.check(&self.field, &self.paths)?;
             self.list = list;
         }
         Ok(())

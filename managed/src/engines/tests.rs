@@ -84,6 +84,11 @@ fn wrong_settings_are_refused_by_name() {
     assert_eq!(refusal(Acl, "field=customer deny=a allow=b"), "acl takes one list: deny or allow");
     assert_eq!(refusal(Acl, "field=name deny=a"), "no method takes a request with a field name of a value");
     assert_eq!(refusal(Acl, "field=price deny=1"), "the field price has fractions, which no list can name");
+    assert_eq!(refusal(Acl, "field=room deny=1,eve,-2,ann"), "the field room has no text, and is never ann");
+    let mut acl = made(Acl, "field=room deny=1");
+    let unsuitable = acl.configure("allow=2,ground".parse().unwrap()).unwrap_err();
+    assert_eq!(unsuitable.to_string(), "the field room has no text, and is never ground");
+    assert_eq!(acl.take_apart().state, b"room\ndeny\n1\n", "the list is as it was");
     let mut limiter = made(RateLimit, "per-second=1 burst=1");
     assert!(limiter.configure("per-second=9 x=1".parse().unwrap()).is_err());
     assert_eq!(passing(limiter.as_mut(), (0..9).map(request), Duration::ZERO), [0]);
