@@ -27,7 +27,9 @@ pub mod engines;
 mod message;
 mod method;
 mod order;
+mod party;
 mod settings;
+mod shares;
 
 pub use bertha_chunnels::rpc::{Failure, FailureKind};
 #[cfg(all(target_pointer_width = "64", target_endian = "little"))]
@@ -40,4 +42,6 @@ pub use engine::{Binding, Engine, EngineKind, Parts};
 pub use message::{Kind, Message, Refusal};
 pub use method::{Method, Service};
 pub use order::Order;
+pub use party::Party;
 pub use settings::{Settings, Unsuitable};
+pub use shares::Shares;

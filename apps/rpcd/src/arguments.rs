@@ -7,6 +7,7 @@ use bertha_program::tls::PeerOptions;
 use bertha_program::{Metrics, Termination, say};
 use clap::Parser;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -37,6 +38,9 @@ pub struct Arguments {
     /// Takes calls of gRPC at this address, without TLS: anyone who reaches it may call.
     #[arg(long, value_name = "ADDRESS")]
     grpc: Option<SocketAddr>,
+    /// Connections that one address may have at each of these two ports, which have 1,024 places; further ones are closed.
+    #[arg(long, value_name = "CONNECTIONS", default_value = "256")]
+    per_address: NonZeroUsize,
     #[command(flatten)]
     encryption: PeerOptions,
     #[command(flatten)]
@@ -84,7 +88,8 @@ impl Arguments {
     pub async fn execute(self, termination: &Termination) -> Result<(), Error> {
         let users = if self.user.is_empty() { Users::Same } else { Users::Only(self.user) };
         let tls = self.encryption.tls()?.map(|(server, client)| PeerTls { server, client });
-        let peers = Peers { listen: self.listen, routes: self.route, grpc: self.grpc, tls };
+        let Self { listen, route: routes, grpc, per_address, .. } = self;
+        let peers = Peers { listen, routes, grpc, tls, per_address: per_address.get() };
         let settings = Settings { users, heap: self.heap, peers, ..Settings::default() };
         let daemon = Daemon::listen(&self.socket, settings).await?;
         let operator = daemon.operator();

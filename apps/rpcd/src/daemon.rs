@@ -96,11 +96,11 @@ impl Daemon {
             state.services.lead(service, Some(to.clone()));
         }
         let listening = match &peers.listen {
-            Some(on) => Some(peer::listen(on.clone(), peers.tls.clone(), Arc::clone(&state)).await?),
+            Some(on) => Some(peer::listen(on.clone(), &peers, Arc::clone(&state)).await?),
             None => None,
         };
         let grpc = match peers.grpc {
-            Some(on) => Some(grpc::listen(on, Arc::clone(&state)).await?),
+            Some(on) => Some(grpc::listen(on, peers.per_address, Arc::clone(&state)).await?),
             None => None,
         };
         Ok(Self { applications, operators, state, peers, listening, grpc, dials })
@@ -207,7 +207,7 @@ async fn serve(socket: UnixStream, state: &State) {
     let attached = match attach(socket, state).await {
         Ok(attached) => attached,
         Err(error) => {
-            tracing::info!(%error, "an application is not taken");
+            state.not_taken.application(&error);
             return;
         }
     };

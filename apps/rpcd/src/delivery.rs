@@ -17,7 +17,7 @@ pub(crate) fn give(
     let message =
         copy_request(link, caller, request, number).map_err(|fault| Refusal::of_fault(&fault, "request"))?;
     // The order matters: the server hears of a call that it has been given.
-    let Some(call) = link.given.lock().give(Arc::clone(caller), request.call) else {
+    let Some(call) = link.given.lock().give(Arc::clone(caller), request.call, caller.origin()) else {
         link.take_back(&[message.number]);
         let reason = "the server has gone, or has too many calls".into();
         return Err(Refusal { kind: FailureKind::Unavailable, reason });

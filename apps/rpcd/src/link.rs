@@ -5,6 +5,7 @@ use crate::common::Common;
 use crate::lends::{Lends, Waiting};
 use crate::memory::Lending;
 use crate::numbered::Numbered;
+use crate::origin::{Origin, Peer};
 use crate::outbox::{self, News, Outbox};
 use crate::sends::Sends;
 use crate::text::{text_in, text_of};
@@ -35,6 +36,8 @@ pub(crate) struct Link {
     pub(crate) service: String,
     pub(crate) role: Role,
     pub(crate) typed: Arc<Typed>,
+    /// The peer of another machine that calls.
+    peer: Option<Peer>,
     /// Number of bytes that its messages may take, in each direction.
     pub(crate) heap: usize,
     pub(crate) sends: Sends,
@@ -84,13 +87,13 @@ impl Link {
     ) -> std::io::Result<Arc<Self>> {
         let sends = Sends::Heap(RwLock::new(Foreign::new(hello.send_heap, heap)?));
         let lends = Lends::Heap(Lent::new(hello.receive_heap, heap)?);
-        let ways = (sends, lends);
-        Ok(Arc::new(Self::new(hello.application, hello.service, hello.role, typed, heap, ways, common)))
+        let Hello { application, service, role, .. } = hello;
+        Ok(Arc::new(Self::new((application, None), service, role, typed, heap, (sends, lends), common)))
     }
 
-    /// Makes the party that another daemon is, which calls or serves a service.
+    /// Makes the party that another daemon or a stranger is, which calls or serves a service. One that calls has the address of a peer.
     pub(crate) fn daemon(
-        name: String,
+        (name, peer): (String, Option<Peer>),
         service: String,
         role: Role,
         typed: Arc<Typed>,
@@ -99,11 +102,11 @@ impl Link {
     ) -> Arc<Self> {
         let sends = Sends::Frames(Mutex::new(Numbered::new(common.clone())));
         let ways = (sends, Lends::Frames(Waiting::new(heap, common.clone())));
-        Arc::new(Self::new(name, service, role, typed, heap, ways, common))
+        Arc::new(Self::new((name, peer), service, role, typed, heap, ways, common))
     }
 
     fn new(
-        application: String,
+        (application, peer): (String, Option<Peer>),
         service: String,
         role: Role,
         typed: Arc<Typed>,
@@ -116,6 +119,7 @@ impl Link {
             application,
             service,
             role,
+            peer,
             heap,
             sends,
             outbox: Mutex::new(Outbox::new(lends)),
@@ -195,6 +199,12 @@ impl Link {
                 difference
             }
         }
+    }
+
+    /// Returns the origin of the party's calls.
+    pub(crate) fn origin(self: &Arc<Self>) -> Origin {
+        // A server holds the parties of its calls, so that no other comes to lie at the address of one.
+        self.peer.map_or_else(|| Origin::Link(Arc::as_ptr(self).addr()), Origin::Peer)
     }
 
     /// Makes the task of the application end.

@@ -149,21 +149,13 @@ impl Services {
             .collect()
     }
 
-    /// Returns the application that serves the service of this full name: under that name, or else under another. Of several others it is
-    /// the one that serves for the longest, so that it takes no calls away, nor the policies on them, by its name.
+    /// Returns the application that serves the service of this full name, under whichever name. Of several it is the one that serves for the
+    /// longest, so that none takes calls away, nor the policies on them, by the choice of its name.
     pub(crate) fn of_schema(&self, service: &str) -> Option<Arc<Link>> {
         let services = self.services.lock();
-        let serves = |server: &&Arc<Link>| server.typed.has(service);
-        let named = services.get(service).and_then(|service| service.server.as_ref()).filter(serves);
-        let others = || {
-            let others =
-                services.values().filter_map(|service| Some((service.since, service.server.as_ref()?)));
-            others
-                .filter(|(_, server)| serves(server))
-                .min_by_key(|(since, _)| *since)
-                .map(|(_, server)| server)
-        };
-        named.or_else(others).map(Arc::clone)
+        let servers = services.values().filter_map(|service| Some((service.since, service.server.as_ref()?)));
+        let those = servers.filter(|(_, server)| server.typed.has(service));
+        those.min_by_key(|(since, _)| *since).map(|(_, server)| Arc::clone(server))
     }
 
     /// Leads the calls of a service along a route, or nowhere, where no application of this machine serves it. Calls under
@@ -191,7 +183,8 @@ impl Services {
 
     fn dial(&self, caller: &Link, to: &Route) -> Arc<Link> {
         let (service, typed) = (caller.service.clone(), Arc::clone(&caller.typed));
-        let link = Link::daemon(to.to_string(), service, Role::Server, typed, caller.heap, &self.common);
+        let link =
+            Link::daemon((to.to_string(), None), service, Role::Server, typed, caller.heap, &self.common);
         // A daemon that takes no more ends, and all calls with it.
         let _taken = self.dials.send(Dial { link: Arc::clone(&link), to: to.clone() });
         link

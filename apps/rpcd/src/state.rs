@@ -1,5 +1,6 @@
 //! The settings and services that all applications of a daemon have in common.
 
+use crate::refusals::NotTaken;
 use crate::services::Services;
 use crate::typed::Typed;
 use bertha_core::{Error, ErrorKind};
@@ -22,6 +23,7 @@ pub(crate) struct State {
     pub(crate) waiting: Waiting,
     /// Number of bytes to which each heap of an application grows.
     pub(crate) heap: usize,
+    pub(crate) not_taken: NotTaken,
     /// The place for a large schema that is read: many at once would take the processor from calls.
     reading: Semaphore,
     began: Instant,
@@ -29,7 +31,15 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(services: Services, users: Users, waiting: Waiting, heap: usize) -> Self {
-        Self { services, users, waiting, heap, reading: Semaphore::new(1), began: Instant::now() }
+        Self {
+            services,
+            users,
+            waiting,
+            heap,
+            not_taken: NotTaken::default(),
+            reading: Semaphore::new(1),
+            began: Instant::now(),
+        }
     }
 
     /// Reads the schema of a service. A large one takes milliseconds, for which calls of others do not wait.

@@ -5,10 +5,13 @@ mod hotel;
 mod stranger;
 
 use bertha_chunnels::rpc::FailureKind;
-use bertha_managed::Order;
+use bertha_managed::application::{Handle, Incoming};
+use bertha_managed::{Method, Order};
 use bertha_rpcd::{Peers, Route, Settings};
-use hotel::{Empty, Ping, Reserve, Running, request, serve};
+use hotel::{Empty, Hotel, Ping, Reserve, Running, request, serve};
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use stranger::{Asked, Stranger};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -66,6 +69,89 @@ async fn many_strangers_call_at_once() {
     }
 }
 
+/// Returns true if a connection hears the settings of HTTP/2, and is not closed before.
+async fn is_taken(to: &str) -> bool {
+    let heard = async {
+        let mut connection = TcpStream::connect(to).await?;
+        connection.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await?;
+        connection.read(&mut [0; 64]).await
+    };
+    heard.await.is_ok_and(|heard| heard > 0)
+}
+
+#[tokio::test]
+async fn an_address_with_its_part_of_the_connections_keeps_no_other_out() {
+    let peers = Peers { grpc: Some("127.0.0.1:0".parse().unwrap()), per_address: 2, ..Peers::default() };
+    let daemon = Running::with(Settings { peers, ..Settings::default() });
+    let _serving = serve(daemon.server().await);
+    let strangers = [stranger(&daemon).await, stranger(&daemon).await];
+    for stranger in &strangers {
+        stranger.reserve("ada", 1, &[]).await.unwrap();
+    }
+    let to = daemon.grpc_addr.as_ref().unwrap().to_string();
+    assert!(!is_taken(&to).await);
+    let other = Stranger::connect_from("127.0.0.2".parse().unwrap(), &to).await;
+    assert_eq!(other.reserve("ada", 1, &[]).await.unwrap().price, 100);
+    // A place that is left is there for the next.
+    drop(strangers);
+    let next = async {
+        while !is_taken(&to).await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(SOON, next).await.unwrap();
+}
+
+/// A hotel that never answers `Ping`, and counts these calls.
+struct Sleepy(Arc<AtomicUsize>);
+
+impl Handle<Hotel> for Sleepy {
+    async fn handle(&self, call: Incoming<Hotel>) {
+        if call.method() == Ping::NUMBER {
+            self.0.fetch_add(1, Relaxed);
+            std::future::pending::<()>().await;
+        }
+        hotel::answer(call).await;
+    }
+}
+
+#[tokio::test]
+async fn a_peer_whose_calls_sleep_leaves_places_at_the_server_to_others() {
+    let daemon = listening();
+    let asleep = Arc::new(AtomicUsize::new(0));
+    let _serving = tokio::spawn(daemon.server().await.serve(Sleepy(Arc::clone(&asleep))));
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..2 {
+        let stranger = stranger(&daemon).await;
+        for _ in 0..550 {
+            let stranger = stranger.clone();
+            calls.spawn(
+                async move { stranger.call("/hotel.Hotel/Ping", Request::new(Asked::default())).await },
+            );
+        }
+    }
+    let sleeping = async {
+        while asleep.load(Relaxed) < 512 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(SOON, sleeping).await.unwrap();
+    let client = daemon.client().await;
+    let to = daemon.grpc_addr.as_ref().unwrap().to_string();
+    let other = Stranger::connect_from("127.0.0.2".parse().unwrap(), &to).await;
+    for nights in 1..=20 {
+        let asked = request(client.heap(), "ada", nights, &[]);
+        assert_eq!(client.call::<Reserve>(asked, Some(SOON)).await.unwrap().price, 100 * nights);
+        let answered = tokio::time::timeout(SOON, other.reserve("ada", nights, &[])).await.unwrap();
+        assert_eq!(answered.unwrap().price, 100 * nights);
+    }
+    assert_eq!(asleep.load(Relaxed), 512, "both connections of the peer have one part");
+    // Those who go leave their places to those who wait.
+    calls.abort_all();
+    let stranger = stranger(&daemon).await;
+    tokio::time::timeout(SOON, stranger.reserve("ada", 1, &[])).await.unwrap().unwrap();
+}
+
 #[tokio::test]
 async fn policies_hold_for_strangers() {
     let daemon = listening();
@@ -88,7 +174,7 @@ async fn a_newcomer_takes_no_calls_of_strangers_away_nor_their_policies() {
     let [service, name, kind] = ["middle", "acl", "acl"].map(Into::into);
     let order = Order::Add { service, name, kind, settings: "field=customer deny=eve".into() };
     order.give(&daemon.path).await.unwrap();
-    for newcomer in ["aaa", "zzz"] {
+    for newcomer in ["aaa", "zzz", "hotel.Hotel"] {
         let _serving = serve(daemon.attach().server(newcomer).await.unwrap());
         let status = stranger.reserve("eve", 1, &[]).await.unwrap_err();
         assert_eq!(status.code(), Code::PermissionDenied, "{newcomer}: {status}");

@@ -5,13 +5,15 @@ mod hotel;
 
 use bertha::chunnels::{Tls, TlsIdentity, Trust};
 use bertha_chunnels::rpc::FailureKind;
+use bertha_managed::application::Client;
 use bertha_managed::engines::built_in;
 use bertha_rpcd::{Change, PeerTls, Peers, Settings};
-use hotel::{Empty, OtherHotel, Ping, Reserve, Running, answer, request, serve};
+use hotel::{Empty, Hotel, OtherHotel, Ping, Reserve, Running, answer, request, serve};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -233,12 +235,63 @@ async fn daemons_with_certificates_call_each_other_and_no_others() {
     }
 }
 
+/// Starts a daemon that leads the calls of these services to another.
+fn leading(services: &[&str], to: &SocketAddr) -> Running {
+    let routes = services.iter().map(|service| ((*service).into(), (*to).into())).collect();
+    Running::with(Settings { peers: Peers { routes, ..Peers::default() }, ..Settings::default() })
+}
+
+/// Leads connections to `to`, from an address of this machine. Returns the address at which they come.
+async fn lead_from(from: &str, to: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (addr, from) = (listener.local_addr().unwrap(), SocketAddr::new(from.parse().unwrap(), 0));
+    tokio::spawn(async move {
+        loop {
+            let (mut near, _) = listener.accept().await.unwrap();
+            let socket = TcpSocket::new_v4().unwrap();
+            socket.bind(from).unwrap();
+            let mut far = socket.connect(to).await.unwrap();
+            tokio::spawn(async move { tokio::io::copy_bidirectional(&mut near, &mut far).await });
+        }
+    });
+    addr
+}
+
+#[tokio::test]
+async fn an_address_with_its_part_of_the_connections_keeps_no_other_out() {
+    let peers = Peers { listen: Some("127.0.0.1:0".parse().unwrap()), per_address: 2, ..Peers::default() };
+    let far = Running::with(Settings { peers, ..Settings::default() });
+    let to: SocketAddr = far.peer_addr.as_ref().unwrap().to_string().parse().unwrap();
+    let services = ["one", "two", "three"];
+    for service in services {
+        serve(far.attach().server(service).await.unwrap());
+    }
+    let (near, other) = (leading(&services, &to), leading(&services, &lead_from("127.0.0.2", to).await));
+    let call = async |daemon: &Running, service: &str| {
+        let client: Client<Hotel> = daemon.attach().client(service).await.unwrap();
+        client.call::<Ping>(Empty {}, Some(SOON)).await.err().map(|failure| failure.kind())
+    };
+    for service in ["one", "two", "one"] {
+        assert_eq!(call(&near, service).await, None, "{service}");
+    }
+    assert_eq!(call(&near, "three").await, Some(FailureKind::Unavailable));
+    assert_eq!(call(&other, "three").await, None);
+    // A place that is left is there for the next.
+    near.operator.lead("one", None);
+    let taken = async {
+        while call(&near, "three").await.is_some() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(SOON, taken).await.unwrap();
+}
+
 #[tokio::test]
 async fn what_is_no_daemon_disturbs_nobody() {
     let [near, far] = Running::pair(None);
     let _serving = serve(far.server().await);
     let client = near.client().await;
-    let addr: std::net::SocketAddr = far.peer_addr.as_ref().unwrap().to_string().parse().unwrap();
+    let addr: SocketAddr = far.peer_addr.as_ref().unwrap().to_string().parse().unwrap();
     for garbage in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xff; 4096], &[0; 64], b""] {
         let mut stream = TcpStream::connect(addr).await.unwrap();
         stream.write_all(garbage).await.unwrap();

@@ -55,8 +55,9 @@ impl<S: Service> Server<S> {
     }
 
     /// Serves calls, each in a task of its own, until the connection to the daemon ends; returns the error with which it ended. At most 1,024
-    /// calls are under way, and others wait. A call that its caller has given up, or whose deadline passes, is dropped at the next `await` of
-    /// its handler, and so are all when the future is: their callers get failures.
+    /// calls are under way, of which a caller has no more than it leaves free, and so half of them while it is alone; other calls wait. A call
+    /// that its caller has given up, or whose deadline passes, is dropped at the next `await` of its handler, and so are all when the future
+    /// is: their callers get failures.
     pub async fn serve(mut self, handler: impl Handle<S>) -> Error {
         let mut calls = UnderWay::new(handler);
         loop {

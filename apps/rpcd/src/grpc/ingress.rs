@@ -8,6 +8,7 @@ mod party;
 mod reflection;
 mod told;
 
+use crate::rooms::Rooms;
 use crate::state::State;
 use bertha_core::{Addr, BoxFuture, Error};
 use std::net::SocketAddr;
@@ -23,17 +24,19 @@ const CONNECTIONS: usize = 1024;
 /// Time after a failure of the system to accept.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Listens for callers over HTTP/2.
+/// Listens for callers over HTTP/2, of which each address has so many connections.
 ///
 /// # Errors
 /// The errors of the system.
 pub(crate) async fn listen(
     on: SocketAddr,
+    per_address: usize,
     state: Arc<State>,
 ) -> Result<(Addr, BoxFuture<'static, ()>), Error> {
     let listener = TcpListener::bind(on).await?;
     let addr = listener.local_addr()?.into();
     let taking = async move {
+        let rooms = Rooms::new(per_address);
         let (mut tasks, places) = (JoinSet::new(), Arc::new(Semaphore::new(CONNECTIONS)));
         loop {
             while tasks.try_join_next().is_some() {}
@@ -41,14 +44,20 @@ pub(crate) async fn listen(
             let Ok(place) = Arc::clone(&places).acquire_owned().await else { continue };
             match listener.accept().await {
                 Ok((socket, peer)) => {
+                    let Some(room) = rooms.take(&peer.into()) else {
+                        let reason =
+                            format_args!("its address has {per_address} connections (--per-address)");
+                        state.not_taken.stranger(peer, &reason);
+                        continue;
+                    };
                     let state = Arc::clone(&state);
                     tasks.spawn(async move {
                         // Responses wait for nothing.
                         let _set = socket.set_nodelay(true);
-                        if let Err(error) = connection::serve(socket, peer, state).await {
-                            tracing::info!(%peer, %error, "a connection of HTTP/2 has failed");
+                        if let Err(error) = connection::serve(socket, peer, Arc::clone(&state)).await {
+                            state.not_taken.failed(peer, &error);
                         }
-                        drop(place);
+                        drop((place, room));
                     });
                 }
                 Err(error) => {

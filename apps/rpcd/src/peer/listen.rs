@@ -1,7 +1,9 @@
 //! Daemons that call services of this machine.
 
-use super::{PeerTls, greeting, tcp};
+use super::{Peers, greeting, tcp};
 use crate::link::Link;
+use crate::origin::Peer;
+use crate::rooms::Rooms;
 use crate::run::run_daemon;
 use crate::state::State;
 use bertha::Runs;
@@ -25,45 +27,53 @@ const DAEMONS: usize = 1024;
 /// The address at which daemons connect, and the future that takes them.
 pub(crate) type Listening = (Addr, BoxFuture<'static, ()>);
 
-/// Listens for daemons.
+/// Listens for daemons, of which each address has so many connections as the settings say.
 ///
 /// # Errors
 /// Errors of listening.
-pub(crate) async fn listen(on: Addr, tls: Option<PeerTls>, state: Arc<State>) -> Result<Listening, Error> {
-    match tls {
-        Some(tls) => over(make_stack!(tls.server), on, state).await,
-        None => over(make_stack!(), on, state).await,
+pub(crate) async fn listen(on: Addr, peers: &Peers, state: Arc<State>) -> Result<Listening, Error> {
+    match &peers.tls {
+        Some(tls) => over(make_stack!(tls.server.clone()), on, peers.per_address, state).await,
+        None => over(make_stack!(), on, peers.per_address, state).await,
     }
 }
 
-async fn over<S>(stack: S, on: Addr, state: Arc<State>) -> Result<Listening, Error>
+async fn over<S>(stack: S, on: Addr, per_address: usize, state: Arc<State>) -> Result<Listening, Error>
 where
     S: Negotiate + 'static,
     Tcp: Runs<S, Out: Connection<Data = Buf>>,
 {
     let mut incoming = stack.listen(tcp(), on).await?;
+    let rooms = Rooms::new(per_address);
     let addr = incoming.local_addr();
     let taking = async move {
         let (mut tasks, places) = (JoinSet::new(), Arc::new(Semaphore::new(DAEMONS)));
         while let Some(connection) = incoming.next().await {
             while tasks.try_join_next().is_some() {}
+            let peer = connection.base().peer_addr();
             let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-                tracing::warn!(most = DAEMONS, "a daemon is not taken: there are too many");
+                state.not_taken.daemon(&peer, &format_args!("there are {DAEMONS}"));
+                continue;
+            };
+            let Some(room) = rooms.take(&peer) else {
+                state.not_taken.daemon(
+                    &peer,
+                    &format_args!("its address has {per_address} connections (--per-address)"),
+                );
                 continue;
             };
             let state = Arc::clone(&state);
             tasks.spawn(async move {
-                serve(&connection, &state).await;
-                drop(place);
+                serve(&connection, &peer, &state).await;
+                drop((place, room));
             });
         }
     };
     Ok((addr, Box::pin(taking)))
 }
 
-async fn serve(connection: &impl Connection<Data = Buf>, state: &State) {
-    let peer = connection.base().peer_addr();
-    let taken = timeout(SAID, hear(connection, &peer, state)).await;
+async fn serve(connection: &impl Connection<Data = Buf>, peer: &Addr, state: &State) {
+    let taken = timeout(SAID, hear(connection, peer, state)).await;
     let taken = taken.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, "a daemon said nothing")));
     let taken = taken.and_then(|link| state.services.add(&link).map(|()| link).map_err(refused));
     // A daemon may be gone, or not read.
@@ -76,7 +86,7 @@ async fn serve(connection: &impl Connection<Data = Buf>, state: &State) {
             tracing::info!(%peer, service = link.service, error, "a daemon has gone");
         }
         Ok(link) => state.services.remove(&link),
-        Err(error) => tracing::info!(%peer, %error, "a daemon is not taken"),
+        Err(error) => state.not_taken.daemon(peer, &error),
     }
 }
 
@@ -88,8 +98,8 @@ async fn hear(
 ) -> Result<Arc<Link>, Error> {
     let hello = greeting::hear(connection).await?;
     let typed = state.typed(hello.descriptors).await?;
-    let name = format!("{} at {peer}", hello.application);
-    Ok(Link::daemon(name, hello.service, Role::Caller, typed, state.heap, state.services.common()))
+    let from = (format!("{} at {peer}", hello.application), Peer::of(peer));
+    Ok(Link::daemon(from, hello.service, Role::Caller, typed, state.heap, state.services.common()))
 }
 
 fn refused(reason: impl ToString) -> Error {

@@ -20,7 +20,7 @@ use std::net::SocketAddr;
 const LONGEST: usize = (64 << 20) + (4 << 10);
 
 /// The callers and servers of other machines.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Peers {
     /// The address at which other daemons connect. None do without one.
     pub listen: Option<Addr>,
@@ -30,6 +30,15 @@ pub struct Peers {
     pub grpc: Option<SocketAddr>,
     /// TLS, which both ends then demand of each other. Without it anyone who reaches the address may call.
     pub tls: Option<PeerTls>,
+    /// Number of connections that an address may have at each of the two ports, of 1,024 for all: of IPv6, a network in which a sender has
+    /// many addresses. A quarter by default. Further ones are closed.
+    pub per_address: usize,
+}
+
+impl Default for Peers {
+    fn default() -> Self {
+        Self { listen: None, routes: Vec::new(), grpc: None, tls: None, per_address: 256 }
+    }
 }
 
 /// TLS between daemons, each of which shows a certificate.

@@ -13,6 +13,7 @@ mod memory;
 mod names;
 mod policies;
 mod queues;
+mod refused;
 mod schemas;
 mod servers;
 mod silence;

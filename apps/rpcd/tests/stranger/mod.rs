@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "no test uses all of it")]
 
 use std::convert::Infallible;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::task::{Context, Poll};
 use tokio::net::TcpListener;
 use tonic::body::Body;
@@ -39,6 +39,12 @@ pub(crate) struct Stranger(Channel);
 impl Stranger {
     pub(crate) async fn connect(to: &str) -> Self {
         Self(Endpoint::from_shared(format!("http://{to}")).unwrap().connect().await.unwrap())
+    }
+
+    /// Connects from an address of this machine.
+    pub(crate) async fn connect_from(from: IpAddr, to: &str) -> Self {
+        let endpoint = Endpoint::from_shared(format!("http://{to}")).unwrap().local_address(Some(from));
+        Self(endpoint.connect().await.unwrap())
     }
 
     /// Calls a method of this path.

@@ -4,6 +4,7 @@ use crate::caller;
 use crate::grpc::pending::Pending;
 use crate::grpc::status::{Code, Status};
 use crate::link::Link;
+use crate::origin::Peer;
 use crate::run::end;
 use crate::state::State;
 use crate::text::text_of;
@@ -67,10 +68,10 @@ impl Parties {
         {
             return Ok(Arc::clone(party));
         }
-        let name = format!("HTTP/2 at {}", self.peer);
+        let from = (format!("HTTP/2 at {}", self.peer), Peer::of(&self.peer.into()));
         let typed = Arc::clone(&server.typed);
         let State { services, heap, .. } = &*self.state;
-        let link = Link::daemon(name, server.service.clone(), Role::Caller, typed, *heap, services.common());
+        let link = Link::daemon(from, server.service.clone(), Role::Caller, typed, *heap, services.common());
         let added = self.state.services.add(&link);
         added.map_err(|reason| Status::new(Code::Unavailable, &reason))?;
         let pending = Arc::new(Pending::default());

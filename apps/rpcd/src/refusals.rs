@@ -1,0 +1,70 @@
+//! The lines of the log about those who are not taken.
+
+use bertha_core::Addr;
+use bertha_core::log_pause::LogPause;
+use parking_lot::Mutex;
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::time::Instant;
+
+/// Those who are not taken. Each kind has its own lines, so that one hides no other.
+#[derive(Debug, Default)]
+pub(crate) struct NotTaken {
+    applications: Refusals,
+    daemons: Refusals,
+    strangers: Refusals,
+    failed: Refusals,
+}
+
+impl NotTaken {
+    pub(crate) fn application(&self, reason: &dyn Display) {
+        if let Some(count) = self.applications.due(Instant::now()) {
+            tracing::info!(%reason, count, "an application is not taken");
+        }
+    }
+
+    pub(crate) fn daemon(&self, peer: &Addr, reason: &dyn Display) {
+        if let Some(count) = self.daemons.due(Instant::now()) {
+            tracing::warn!(%peer, %reason, count, "a daemon is not taken");
+        }
+    }
+
+    pub(crate) fn stranger(&self, peer: SocketAddr, reason: &dyn Display) {
+        if let Some(count) = self.strangers.due(Instant::now()) {
+            tracing::warn!(%peer, %reason, count, "a caller over HTTP/2 is not taken");
+        }
+    }
+
+    /// Tells of a stranger that was taken, and whose connection has failed.
+    pub(crate) fn failed(&self, peer: SocketAddr, error: &dyn Display) {
+        if let Some(count) = self.failed.due(Instant::now()) {
+            tracing::info!(%peer, %error, count, "a connection of HTTP/2 has failed");
+        }
+    }
+}
+
+/// Refusals of one kind. Strangers cause as many as they like, and the log has a line a second.
+#[derive(Debug, Default)]
+struct Refusals(Mutex<(LogPause, u64)>);
+
+impl Refusals {
+    /// Counts a refusal. If a line is due, returns the number of refusals since the last line, with this one.
+    fn due(&self, now: Instant) -> Option<u64> {
+        let (pause, count) = &mut *self.0.lock();
+        *count += 1;
+        pause.is_over(Some(now)).then(|| std::mem::take(count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_line_tells_of_all_refusals_since_the_last() {
+        let (refusals, start) = (Refusals::default(), Instant::now());
+        let due = [0, 1, 999, 1000, 1001, 2500].map(|at| refusals.due(start + Duration::from_millis(at)));
+        assert_eq!(due, [Some(1), None, None, Some(3), None, Some(2)]);
+    }
+}
