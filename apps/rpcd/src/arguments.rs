@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn an_engine_that_does_not_exist_is_named() {
         let error = |text: &str| text.parse::<Engine>().unwrap_err();
-        assert!(error("hotel:ac").contains("no engine ac; those that are built in are acl, null"));
+        assert!(error("hotel:ac").contains("no engine ac; those that are built in are acl, metrics, null"));
         assert!(error("hotel").contains("as in hotel:rate-limit"));
         assert!(error("hotel:acl:deny").contains("deny=10"));
         assert_eq!("hotel:acl:field=a deny=b".parse::<Engine>().unwrap().service, "hotel");
