@@ -22,6 +22,9 @@ const USES: Budget = Budget::Between(0.9, 1.01);
 /// Budget in seconds until a new flow has its part: a round trip is at most 0.08.
 const JOINS: Budget = Budget::AtMost(0.5);
 
+/// Budget in seconds for flows with a window each, which have to find their part.
+const FINDS: Budget = Budget::Between(0.5, 10.0);
+
 /// Largest distance of a flow from its part of the link at which it counts as having it.
 const NEAR: f64 = 0.2;
 
@@ -48,7 +51,7 @@ pub(super) fn run(report: &mut Report) -> Result<(), Error> {
         let name_of = format!("4.10, {control}: time until a new flow has its part");
         match control {
             Control::CcpShared => report.bounded(name_of, mean(&joining), "s", JOINS),
-            _ => report.figure(name_of, mean(&joining), "s"),
+            _ => report.bounded(name_of, mean(&joining), "s", FINDS),
         }
         let series = (0..FLOWS as usize)
             .map(|flow| Series { label: format!("flow {}", flow + 1), points: windows(&history, flow) });
