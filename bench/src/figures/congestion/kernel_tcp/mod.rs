@@ -39,7 +39,7 @@ pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
         return Ok(());
     }
     let (ccp, end) = Ccp::in_process(Pace::Free);
-    let agent = RunBuilder::new(BackendBuilder { sock: end }).default_alg(Cubic).spawn_thread();
+    let agent = RunBuilder::new(BackendBuilder { sock: end }).default_alg(Cubic::default()).spawn_thread();
     let agent = agent.run().map_err(|error| Error::new(ErrorKind::Bertha, error.0))?;
     let registered = TcpControl::register(NAME, ccp.clone(), Limits::NONE);
     let registered =
