@@ -1,5 +1,6 @@
 //! The command line of the daemon.
 
+use crate::threads;
 use crate::{Change, Daemon, PeerTls, Peers, Route, Settings, kind_of};
 use bertha_core::{Addr, Error, ErrorKind};
 use bertha_datapath_shm::Users;
@@ -91,6 +92,7 @@ impl Arguments {
         let Self { listen, route: routes, grpc, per_address, .. } = self;
         let peers = Peers { listen, routes, grpc, tls, per_address: per_address.get() };
         let settings = Settings { users, heap: self.heap, peers, ..Settings::default() };
+        threads::start().await;
         let daemon = Daemon::listen(&self.socket, settings).await?;
         let operator = daemon.operator();
         let watched = self.metrics.begin("bertha-rpcd")?;

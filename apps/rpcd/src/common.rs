@@ -1,10 +1,12 @@
 //! What all parties have in common.
 
+use crate::mappings::Mappings;
 use bertha_managed::CallCounts;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The room for the frames of all parties that are no applications, and the counts of calls. Clones are the same.
+/// The room for the frames of all parties that are no applications, the mappings of all that are, and the counts of calls. Clones are the
+/// same.
 ///
 /// A party may have a quarter of what is free, and so a heap's bytes while it is alone. The more others have, the less a party gets, and
 /// it gets something however many they are.
@@ -12,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) struct Common {
     room: Arc<Room>,
     counts: Arc<CallCounts>,
+    mappings: Mappings,
 }
 
 #[derive(Debug)]
@@ -24,7 +27,12 @@ impl Common {
     /// Makes an empty room of which a party that is alone may have the bytes of a heap.
     pub(crate) fn new(heap: usize) -> Self {
         let room = Arc::new(Room { taken: AtomicUsize::new(0), bytes: heap.saturating_mul(5) });
-        Self { room, counts: Arc::default() }
+        Self { room, counts: Arc::default(), mappings: Mappings::of_system() }
+    }
+
+    /// Returns the mappings that applications take.
+    pub(crate) fn mappings(&self) -> &Mappings {
+        &self.mappings
     }
 
     /// Returns the counts of calls by engines.

@@ -3,6 +3,7 @@
 use crate::calls::{Calls, Given};
 use crate::common::Common;
 use crate::lends::{Lends, Waiting};
+use crate::mappings::Mapped;
 use crate::memory::Lending;
 use crate::numbered::Numbered;
 use crate::origin::{Origin, Peer};
@@ -11,7 +12,7 @@ use crate::sends::Sends;
 use crate::text::{text_in, text_of};
 use crate::typed::Typed;
 use bertha_chunnels::rpc::FailureKind;
-use bertha_core::{Base, Buf, Error, Runtime};
+use bertha_core::{Base, Buf, Error, ErrorKind, Runtime};
 use bertha_managed::attach::{Hello, Role};
 use bertha_managed::heap::{Foreign, Lent};
 use bertha_managed::{Burst, Chain, Descriptor, Done, InHeap, Message, Refusal};
@@ -38,6 +39,8 @@ pub(crate) struct Link {
     pub(crate) typed: Arc<Typed>,
     /// The peer of another machine that calls.
     peer: Option<Peer>,
+    /// The mappings of an application. Other parties have none.
+    mapped: Option<Mapped>,
     /// Number of bytes that its messages may take, in each direction.
     pub(crate) heap: usize,
     pub(crate) sends: Sends,
@@ -84,11 +87,17 @@ impl Link {
         typed: Arc<Typed>,
         heap: usize,
         common: &Common,
-    ) -> std::io::Result<Arc<Self>> {
+    ) -> Result<Arc<Self>, Error> {
+        let mapped = common.mappings().attach().ok_or_else(|| {
+            let what = "the daemon has no mappings of memory for another application (vm.max_map_count)";
+            Error::new(ErrorKind::Exhausted, what)
+        })?;
         let sends = Sends::Heap(RwLock::new(Foreign::new(hello.send_heap, heap)?));
         let lends = Lends::Heap(Lent::new(hello.receive_heap, heap)?);
         let Hello { application, service, role, .. } = hello;
-        Ok(Arc::new(Self::new((application, None), service, role, typed, heap, (sends, lends), common)))
+        let mut link = Self::new((application, None), service, role, typed, heap, (sends, lends), common);
+        link.mapped = Some(mapped);
+        Ok(Arc::new(link))
     }
 
     /// Makes the party that another daemon or a stranger is, which calls or serves a service. One that calls has the address of a peer.
@@ -120,6 +129,7 @@ impl Link {
             service,
             role,
             peer,
+            mapped: None,
             heap,
             sends,
             outbox: Mutex::new(Outbox::new(lends)),
@@ -199,6 +209,11 @@ impl Link {
                 difference
             }
         }
+    }
+
+    /// Returns true if the send heap of an application may have another region.
+    pub(crate) fn may_grow(&self) -> bool {
+        self.mapped.as_ref().is_some_and(Mapped::grow)
     }
 
     /// Returns the origin of the party's calls.

@@ -1,12 +1,9 @@
 //! `bertha-rpcd`: the daemon of typed calls.
 
 use bertha_program::run_async;
-use bertha_rpcd::Arguments;
+use bertha_rpcd::{Arguments, runtime};
 use std::process::ExitCode;
-use tokio::runtime::Builder;
 
 fn main() -> ExitCode {
-    run_async(&mut Builder::new_current_thread(), async |arguments: Arguments, termination| {
-        arguments.execute(&termination).await
-    })
+    run_async(&mut runtime(), async |arguments: Arguments, termination| arguments.execute(&termination).await)
 }

@@ -164,6 +164,10 @@ async fn read_exact(socket: &UnixStream) -> io::Result<[u8; Grow::SIZE]> {
 
 fn granted(link: &Link, bytes: usize) -> Option<Region> {
     let Sends::Heap(heap) = &link.sends else { return None };
+    if !link.may_grow() {
+        tracing::debug!(application = link.application, "a heap does not grow: there are too many mappings");
+        return None;
+    }
     let region = Region::writable(bytes).ok()?;
     match heap.write().add(&region) {
         Ok(()) => Some(region),

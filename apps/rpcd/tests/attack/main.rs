@@ -504,15 +504,25 @@ impl Process {
 
     /// Waits until the daemon has so few files.
     fn settles(&self, files: usize) -> bool {
-        let until = Instant::now() + SOON;
-        while self.files() > files {
-            if Instant::now() > until {
-                return false;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        true
+        becomes(|| self.files() <= files)
     }
+
+    /// Waits until the daemon has so few mappings: what a party had is unmapped behind its files, and threads end, with their stacks, when
+    /// they have had nothing to do for ten seconds.
+    fn unmaps(&self, mappings: usize) -> bool {
+        becomes(|| self.mappings() <= mappings)
+    }
+}
+
+fn becomes(is_so: impl Fn() -> bool) -> bool {
+    let until = Instant::now() + SOON;
+    while !is_so() {
+        if Instant::now() > until {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    true
 }
 
 impl Drop for Process {
