@@ -5,6 +5,7 @@
 //! guesses them.
 
 mod archive;
+pub mod attach;
 pub mod bundle;
 pub mod ccp;
 mod feed;
@@ -52,6 +53,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
 pub const TARGETS: &[Target] = &[
+    ("attach", attach::messages),
     ("bundle", bundle::pieces),
     ("ccp", ccp::agent),
     ("compressed", compressed),

@@ -90,6 +90,10 @@ impl Hello {
         if Self::rest(header)? != rest.len() {
             return Err(Malformed { what: "the hello of the application is not as long as it says" });
         }
+        // Bytes that this version does not use stand for nothing yet.
+        if header[13] != 0 || header[32..] != [0; 8] {
+            return Err(Malformed { what: "the hello of the application has bytes without a meaning" });
+        }
         let role = match header[12] {
             1 => Role::Caller,
             2 => Role::Server,
@@ -170,6 +174,16 @@ mod tests {
     }
 
     #[test]
+    fn bytes_without_a_meaning_are_zero() {
+        for at in (13..14).chain(32..Hello::HEADER) {
+            let mut bytes = hello().to_bytes().unwrap();
+            bytes[at] = 1;
+            let (header, rest) = split(&bytes);
+            assert!(Hello::read(header, rest).is_err(), "{at}");
+        }
+    }
+
+    #[test]
     fn names_have_a_length_and_no_control_characters() {
         for wrong in ["", "a\nb", &"x".repeat(256)] {
             assert_eq!(Hello { service: wrong.into(), ..hello() }.to_bytes(), Err(NO_NAME));
@@ -198,12 +212,10 @@ mod tests {
             if begins {
                 whole[..8].copy_from_slice(&MAGIC);
                 whole[8..12].copy_from_slice(&(rest.len() as u32).to_le_bytes());
-                whole[12] = 1;
+                whole[12..14].copy_from_slice(&[1, 0]);
             }
             if let Ok(hello) = Hello::read(&whole, &rest) {
-                let again = hello.to_bytes().unwrap();
-                let (header, rest) = split(&again);
-                prop_assert_eq!(Hello::read(header, rest), Ok(hello));
+                prop_assert_eq!(hello.to_bytes().unwrap(), [&whole, &rest[..]].concat());
             }
         }
     }

@@ -49,8 +49,8 @@ fn copied(plan: &Plan, message: MessageId, bytes: &[u8], limits: Limits) {
     assert_eq!((again, once.as_bytes()), (Ok(Frame::MESSAGE), twice.as_bytes()));
 }
 
-/// Returns a schema of a message with fields of all kinds, and such a message.
-pub fn good_submission() -> Vec<u8> {
+/// Returns the schema of a method `Do`, which takes and returns a message with fields of all kinds.
+pub fn good_schema() -> Vec<u8> {
     let kinds =
         [Type::String, Type::Bytes, Type::Message, Type::Sint64, Type::Double, Type::Bool, Type::Fixed32];
     let field = |number: i32, kind: Type, label: Label| FieldDescriptorProto {
@@ -85,11 +85,19 @@ pub fn good_submission() -> Vec<u8> {
         }],
         ..Default::default()
     };
-    let set = FileDescriptorSet { file: vec![file] }.encode_to_vec();
-    let message =
-        b"\x0a\x01x\x12\x02yz\x1a\x02\x20\x05\x2a\x01x\x5a\x00\x5a\x01a\x6a\x02\x30\x01\x72\x03\x01\x02\x03";
+    FileDescriptorSet { file: vec![file] }.encode_to_vec()
+}
+
+/// A message of that method, encoded.
+pub const GOOD_MESSAGE: &[u8] = b"\x0a\x01x\x12\x02yz\x1a\x02\x20\x05\x20\x07\x29\0\0\0\0\0\0\xf0\x3f\x30\x01\x3d\x08\0\0\0\
+    \x5a\x00\x5a\x01a\x62\x01b\x6a\x02\x30\x01\x72\x03\x01\x02\x03\x7a\x08\0\0\0\0\0\0\xf0\x3f\x82\x01\x02\x00\x01\
+    \x8a\x01\x04\x09\0\0\0";
+
+/// Returns that schema, and that message.
+pub fn good_submission() -> Vec<u8> {
+    let set = good_schema();
     let mut submission = (set.len() as u16).to_be_bytes().to_vec();
     submission.extend(set);
-    submission.extend(message);
+    submission.extend(GOOD_MESSAGE);
     submission
 }

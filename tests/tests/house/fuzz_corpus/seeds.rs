@@ -4,6 +4,8 @@ use bertha_ccp::message::{
     Change, Clause, Field, Install, Instruction, Message, Operation, Register, Update,
 };
 use bertha_chunnels::rpc::{self, Method, Postcard};
+use bertha_managed::attach::{Answer as Attached, Hello, Role};
+use bertha_managed::{Descriptor, Done, InHeap};
 use bertha_negotiation::rendezvous::member::Description;
 use bertha_negotiation::rendezvous::member::record::{Presence, Proposal, Record, Refusal as Refused};
 use bertha_negotiation::testing::HandshakeNonce;
@@ -14,9 +16,10 @@ use bertha_negotiation::testing::wire::{
     self, Answer, Before, COOKIE, Kind, Offer, PeerProgress, Refusal, RefusalKind, Tag,
 };
 use bertha_negotiation::{Credentials, IdentityKey, Settings, SharedKey};
+use bertha_tests::fuzz_targets::attach::good_hello;
 use bertha_tests::fuzz_targets::bundle::good_packets;
 use bertha_tests::fuzz_targets::rpc::{COUNT, NEXT, SUM};
-use bertha_tests::fuzz_targets::schemas::good_submission;
+use bertha_tests::fuzz_targets::schemas::{good_schema, good_submission};
 use bertha_tests::fuzz_targets::shm::ring_seeds;
 use bertha_tests::fuzz_targets::{ID, body_of, good_frames, hopeless, servers};
 use std::time::{Duration, Instant};
@@ -30,6 +33,7 @@ type Seed = (String, Vec<u8>);
 /// Returns the seeds of a target.
 pub(crate) fn of(target: &str) -> Vec<Seed> {
     match target {
+        "attach" => named(attaching()),
         "bundle" => numbered([good_packets()]),
         "ccp" => named(agent()),
         "compressed" => named(compressed()),
@@ -66,6 +70,54 @@ fn named(seeds: Vec<(&str, Vec<u8>)>) -> Vec<Seed> {
 fn numbered<B: AsRef<[u8]>>(seeds: impl IntoIterator<Item = B>) -> Vec<Seed> {
     let seeds = seeds.into_iter().enumerate();
     seeds.map(|(number, bytes)| (number.to_string(), bytes.as_ref().to_vec())).collect()
+}
+
+/// Makes hellos of applications, answers of the daemon and descriptors, and some that are nearly such.
+fn attaching() -> Vec<(&'static str, Vec<u8>)> {
+    let (caller, server) = (good_hello(Role::Caller, &good_schema()), good_hello(Role::Server, b"?"));
+    let with = |at: usize, byte: u8| {
+        let mut hello = server.clone();
+        hello[at] = byte;
+        hello
+    };
+    let message = InHeap { at: 1 << 40, bytes: 40, number: 7 };
+    let request = Descriptor::Request { call: 9, method: 1, message, milliseconds: 500 };
+    let kind = bertha_chunnels::rpc::FailureKind::Denied;
+    let failure = Descriptor::Failure { call: 9, kind, may_have_run: true, reason: message };
+    let mut done = Done::default();
+    assert!([1, 2, 3].into_iter().all(|number| done.push(number)));
+    vec![
+        ("cut", server[..server.len() - 4].to_vec()),
+        ("other-version", with(7, 2)),
+        ("no-role", with(12, 3)),
+        ("long-name", with(14, 255)),
+        ("no-name", with(15, 0)),
+        ("control-character", with(Hello::HEADER, b'\n')),
+        ("no-text", with(Hello::HEADER, 0xff)),
+        ("used-zero", with(13, 1)),
+        ("caller", caller),
+        ("server", server),
+        ("granted", Attached::Granted { bytes: 1 << 20 }.to_bytes().to_vec()),
+        ("refused", Attached::Refused { text: 7 }.to_bytes().to_vec()),
+        ("no-answer", vec![6; Attached::SIZE]),
+        ("request", request.to_bytes().to_vec()),
+        ("failure", failure.to_bytes().to_vec()),
+        ("done", Descriptor::Done(done).to_bytes().to_vec()),
+        ("no-descriptor", vec![1; Descriptor::SIZE]),
+    ]
+}
+
+#[test]
+fn some_of_the_hellos_are_hellos() {
+    let names: Vec<_> = attaching()
+        .into_iter()
+        .filter(|(_, bytes)| {
+            let parts = bytes.split_first_chunk();
+            parts.is_some_and(|(header, rest)| Hello::read(header, rest).is_ok())
+        })
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(names, ["caller", "server"]);
 }
 
 /// Makes the messages of an agent with a program that counts bytes.
