@@ -43,9 +43,13 @@ impl Common {
     /// Returns true if a party may have so many bytes more than those that it has.
     pub(crate) fn has_room(&self, has: usize, more: usize) -> bool {
         // What others take at the same moment is not seen, and no more than a message.
-        let free =
-            self.room.bytes.saturating_sub(self.room.taken.load(Ordering::Relaxed)).saturating_sub(more);
+        let free = self.room.bytes.saturating_sub(self.taken()).saturating_sub(more);
         has.saturating_add(more) <= free / 4
+    }
+
+    /// Returns the number of bytes that are taken.
+    pub(crate) fn taken(&self) -> usize {
+        self.room.taken.load(Ordering::Relaxed)
     }
 
     pub(crate) fn take(&self, bytes: usize) {

@@ -43,6 +43,7 @@ mod sends;
 mod server;
 mod services;
 mod state;
+pub mod testing;
 mod text;
 mod threads;
 mod typed;

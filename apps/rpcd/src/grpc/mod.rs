@@ -16,6 +16,7 @@ mod ingress;
 mod message;
 mod pending;
 mod status;
+pub mod testing;
 mod time;
 mod translate;
 mod turns;

@@ -26,7 +26,14 @@ pub(super) async fn ask(
     let hello =
         hello.to_bytes().map_err(|malformed| Error::new(ErrorKind::Invalid, malformed.to_string()))?;
     connection.send(message(connection, &hello)?).await?;
-    let answer = connection.recv().await?;
+    read_answer(&connection.recv().await?)
+}
+
+/// Reads the answer of a daemon.
+///
+/// # Errors
+/// [`Refused`](ErrorKind::Refused) with the reason of the daemon, and [`Malformed`](ErrorKind::Malformed) for what is no answer.
+pub(super) fn read_answer(answer: &[u8]) -> Result<(), Error> {
     match answer.split_first() {
         Some((0, [])) => Ok(()),
         Some((1, reason)) => {
@@ -42,8 +49,15 @@ pub(super) async fn ask(
 /// # Errors
 /// [`Refused`](ErrorKind::Refused) for what no daemon says. Errors of the connection.
 pub(super) async fn hear(connection: &impl Connection<Data = Buf>) -> Result<Hello, Error> {
+    read_hello(&connection.recv().await?)
+}
+
+/// Reads the hello of a daemon.
+///
+/// # Errors
+/// [`Refused`](ErrorKind::Refused) for what no daemon says.
+pub(super) fn read_hello(bytes: &[u8]) -> Result<Hello, Error> {
     let refused = |reason: &str| Error::new(ErrorKind::Refused, reason.to_owned());
-    let bytes = connection.recv().await?;
     let (header, rest) = bytes.split_first_chunk().ok_or_else(|| refused("a hello is too short"))?;
     let hello = Hello::read(header, rest).map_err(|malformed| refused(&malformed.to_string()))?;
     match hello.role {

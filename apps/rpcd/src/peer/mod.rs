@@ -7,6 +7,7 @@
 mod dial;
 mod greeting;
 mod listen;
+pub mod testing;
 
 use crate::route::Route;
 use bertha::chunnels::Tls;

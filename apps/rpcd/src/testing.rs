@@ -1,0 +1,9 @@
+//! What other machines write to the daemon, without I/O, for the fuzzers and tests of this repository.
+//!
+//! Nobody else needs an item of it.
+
+mod between;
+
+pub use crate::grpc::testing as grpc;
+pub use crate::peer::testing as greeting;
+pub use between::Between;
