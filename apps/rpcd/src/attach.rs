@@ -1,6 +1,7 @@
 //! Taking an application.
 
 use crate::link::Link;
+use crate::run::end;
 use crate::state::State;
 use bertha_core::{Error, ErrorKind};
 use bertha_datapath_shm::{Shm, ShmConnection, Users};
@@ -38,7 +39,8 @@ pub(crate) async fn attach(mut socket: UnixStream, state: &State) -> Result<Atta
         Ok(Ok(link)) => {
             let taken = share(&socket, state).await;
             if taken.is_err() {
-                state.services.remove(&link);
+                // A server may have been given calls, and has heard of none.
+                end(&link, state, "the server has gone", false);
             }
             Ok(Attached { link, queue: taken?, socket })
         }
