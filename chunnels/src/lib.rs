@@ -23,6 +23,7 @@
 //! | `rpc` | [`Rpc`], `RpcWithTls` (with `tls`) | carry calls and their responses, for [`rpc::Client`] and [`rpc::serve`](rpc::serve()) |
 //! | `quic` | `Quic` | runs over QUIC: reliable, ordered, encrypted, authenticated by certificates |
 //! | `tls` | `Tls` | runs over TLS 1.3 above any reliable and ordered connection: encrypted, authenticated by certificates or raw public keys |
+//! | `tls-streams` | | no Chunnel: `Tls` for the streams of protocols that are not Bertha's |
 //! | `noise` | `Noise` | encrypts and authenticates messages, with a key that both ends share or with static keys of the ends |
 //! | `qlog` | | no Chunnel: a qlog of each connection of [`Reliable`] |
 //! | `quinn` | | no Chunnel: the [congestion controls](congestion) for connections of the crate `quinn` |
@@ -31,7 +32,7 @@
 //! Over a datagram datapath, `make_stack!(Ordered::new(), Fragment::new(), Reliable::new())` has the guarantees of TCP, with messages
 //! instead of a stream.
 //!
-//! All features but `bincode`, `codec`, `compress`, `qlog`, `quic`, `quinn`, `noise`, `tls` and `fault` are on by default.
+//! All features but `bincode`, `codec`, `compress`, `qlog`, `quic`, `quinn`, `noise`, `tls`, `tls-streams` and `fault` are on by default.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]

@@ -56,7 +56,7 @@ enum Command {
     Route {
         /// The service.
         service: String,
-        /// The address of the daemon, or grpc:ADDRESS for a server of gRPC. Without one, calls go nowhere.
+        /// The address of the daemon, or grpc:ADDRESS for a server of gRPC, or grpcs:ADDRESS by TLS. Without one, calls go nowhere.
         #[arg(value_name = "ADDRESS")]
         to: Option<String>,
     },

@@ -15,7 +15,7 @@ use bertha::chunnels::{Checksum, Ordered, Reliable, Tls, TlsIdentity, Trust};
 use bertha::guarantee::{Encrypted, Set};
 use bertha::prelude::*;
 use bertha::{BoxedStack, Buf, DefaultDatapath, Error, ErrorKind, Settings};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The options of a server.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -147,13 +147,19 @@ impl PeerOptions {
 impl Identity {
     fn read(&self) -> Result<Option<TlsIdentity>, Error> {
         match (&self.tls_cert, &self.tls_key) {
-            (Some(certificates), Some(key)) => {
-                exposure::warn_of_file(key);
-                TlsIdentity::from_pem_files(certificates, key).map(Some)
-            }
+            (Some(certificates), Some(key)) => identity(certificates, key).map(Some),
             _ => Ok(None),
         }
     }
+}
+
+/// Reads an identity from files in PEM, and warns in the log if others can read the key.
+///
+/// # Errors
+/// [`Invalid`](ErrorKind::Invalid), which names the file, if a file can't be used; and errors of reading it.
+pub fn identity(certificates: &Path, key: &Path) -> Result<TlsIdentity, Error> {
+    exposure::warn_of_file(key);
+    TlsIdentity::from_pem_files(certificates, key)
 }
 
 impl Encryption {

@@ -1,5 +1,6 @@
 //! The command line of the daemon.
 
+use crate::grpc::GrpcOptions;
 use crate::threads;
 use crate::{Change, Daemon, PeerTls, Peers, Route, Settings, kind_of};
 use bertha_core::{Addr, Error, ErrorKind};
@@ -32,11 +33,11 @@ pub struct Arguments {
     /// Takes calls of the daemons of other machines at this address. Without --tls-cert anyone who reaches it may call.
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<Addr>,
-    /// Leads the calls of a service to the daemon of another machine, or to a server of gRPC at grpc:ADDRESS, unless an application of this
-    /// machine serves it. May be given several times.
+    /// Leads the calls of a service to the daemon of another machine, or to a server of gRPC at grpc:ADDRESS, or by TLS at grpcs:ADDRESS or
+    /// grpcs:NAME@ADDRESS, with the name in its certificate, unless an application of this machine serves it. May be given several times.
     #[arg(long, value_name = "SERVICE=ADDRESS", value_parser = route)]
     route: Vec<(String, Route)>,
-    /// Takes calls of gRPC at this address, without TLS: anyone who reaches it may call.
+    /// Takes calls of gRPC at this address. Without --grpc-client-ca anyone who reaches it may call, and without --grpc-cert read.
     #[arg(long, value_name = "ADDRESS")]
     grpc: Option<SocketAddr>,
     /// Connections that one address may have at each of these two ports, which have 1,024 places; further ones are closed.
@@ -44,6 +45,8 @@ pub struct Arguments {
     per_address: NonZeroUsize,
     #[command(flatten)]
     encryption: PeerOptions,
+    #[command(flatten)]
+    grpc_encryption: GrpcOptions,
     #[command(flatten)]
     metrics: Metrics,
 }
@@ -89,8 +92,9 @@ impl Arguments {
     pub async fn execute(self, termination: &Termination) -> Result<(), Error> {
         let users = if self.user.is_empty() { Users::Same } else { Users::Only(self.user) };
         let tls = self.encryption.tls()?.map(|(server, client)| PeerTls { server, client });
+        let grpc_tls = self.grpc_encryption.read()?;
         let Self { listen, route: routes, grpc, per_address, .. } = self;
-        let peers = Peers { listen, routes, grpc, tls, per_address: per_address.get() };
+        let peers = Peers { listen, routes, grpc, grpc_tls, tls, per_address: per_address.get() };
         let settings = Settings { users, heap: self.heap, peers, ..Settings::default() };
         threads::start().await;
         let daemon = Daemon::listen(&self.socket, settings).await?;

@@ -86,13 +86,17 @@ impl Daemon {
     /// files of a daemon that has died are replaced.
     ///
     /// # Errors
-    /// [`AddrInUse`](ErrorKind::AddrInUse) if a daemon listens there. The errors of the system.
+    /// [`AddrInUse`](ErrorKind::AddrInUse) if a daemon listens there. [`Invalid`](ErrorKind::Invalid) if TLS can't be used as the settings
+    /// say. The errors of the system.
     pub async fn listen(path: &Path, settings: Settings) -> Result<Self, Error> {
         let (applications, operators) = (Listener::bind(path)?, Listener::bind(&Order::socket(path))?);
         let Settings { users, waiting, heap, peers } = settings;
         let (dial, dials) = unbounded_channel();
-        let state = Arc::new(State::new(Services::new(dial, Common::new(heap)), users, waiting, heap));
+        let services = Services::new(dial, Common::new(heap));
+        let servers = grpc::Servers::new(peers.grpc_tls.clone());
+        let state = Arc::new(State::new(services, servers, users, waiting, heap));
         for (service, to) in &peers.routes {
+            state.servers.check(to)?;
             state.services.lead(service, Some(to.clone()));
         }
         let listening = match &peers.listen {
@@ -100,7 +104,7 @@ impl Daemon {
             None => None,
         };
         let grpc = match peers.grpc {
-            Some(on) => Some(grpc::listen(on, peers.per_address, Arc::clone(&state)).await?),
+            Some(on) => Some(grpc::listen(on, &peers, Arc::clone(&state)).await?),
             None => None,
         };
         Ok(Self { applications, operators, state, peers, listening, grpc, dials })
@@ -197,7 +201,8 @@ async fn connect(mut dials: UnboundedReceiver<Dial>, peers: &Peers, state: &Arc<
         tasks.spawn(async move {
             match dial.to {
                 Route::Daemon(to) => peer::dial(dial.link, to, tls, &state).await,
-                Route::Grpc(to) => grpc::call(dial.link, to, &state).await,
+                Route::Grpc(to) => grpc::call(dial.link, to, None, &state).await,
+                Route::Grpcs(to, name) => grpc::call(dial.link, to, Some(&name), &state).await,
             }
         });
     }

@@ -51,6 +51,7 @@ mod typed;
 pub use arguments::Arguments;
 pub use change::Change;
 pub use daemon::{Daemon, Settings};
+pub use grpc::GrpcTls;
 pub use operator::Operator;
 pub use orders::kind_of;
 pub use peer::{PeerTls, Peers};

@@ -65,6 +65,7 @@ fn obey(line: &str, operator: &Operator) -> Result<String, Error> {
         Order::List => return Ok(operator.list()),
         Order::Route { service, to } => {
             let to = (!to.is_empty()).then(|| to.parse::<Route>()).transpose()?;
+            to.as_ref().map_or(Ok(()), |to| operator.state.servers.check(to))?;
             operator.lead(&service, to);
             return Ok(String::new());
         }

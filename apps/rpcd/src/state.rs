@@ -1,5 +1,6 @@
 //! The settings and services that all applications of a daemon have in common.
 
+use crate::grpc::Servers;
 use crate::refusals::NotTaken;
 use crate::services::Services;
 use crate::typed::Typed;
@@ -19,6 +20,7 @@ const LARGE: usize = 16 << 10;
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) services: Services,
+    pub(crate) servers: Servers,
     pub(crate) users: Users,
     pub(crate) waiting: Waiting,
     /// Number of bytes to which each heap of an application grows.
@@ -30,9 +32,16 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(services: Services, users: Users, waiting: Waiting, heap: usize) -> Self {
+    pub(crate) fn new(
+        services: Services,
+        servers: Servers,
+        users: Users,
+        waiting: Waiting,
+        heap: usize,
+    ) -> Self {
         Self {
             services,
+            servers,
             users,
             waiting,
             heap,

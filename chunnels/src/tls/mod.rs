@@ -57,6 +57,8 @@ mod parts;
 mod pieces;
 mod start;
 mod statistics;
+#[cfg(feature = "tls-streams")]
+mod stream;
 #[cfg(test)]
 mod tests;
 

@@ -1,6 +1,7 @@
 //! Servers of other kinds, over HTTP/2.
 
 mod request;
+mod servers;
 
 use super::status::Status;
 use super::turns::Turns;
@@ -13,14 +14,17 @@ use bertha_managed::{Descriptor, InHeap};
 use bytes::Bytes;
 use h2::client::SendRequest;
 use request::{Asked, ask};
+pub(crate) use servers::Servers;
+use servers::origin;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinError, JoinSet};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 /// Time in which the server has to speak HTTP/2.
 const SAID: Duration = Duration::from_secs(10);
@@ -32,41 +36,77 @@ const DRAINED: Duration = Duration::from_secs(1);
 const READ: usize = 64 << 20;
 
 /// Connects to a server, and makes the calls of a link until the connection ends. Then the calls of the link end.
-pub(crate) async fn call(link: Arc<Link>, to: SocketAddr, state: &State) {
+pub(crate) async fn call(link: Arc<Link>, to: SocketAddr, name: Option<&str>, state: &State) {
     let service = &link.service;
-    let connecting = async {
-        let socket = TcpStream::connect(to).await?;
-        // Requests wait for nothing.
-        socket.set_nodelay(true)?;
+    let latest = Instant::now() + SAID;
+    let called = async {
+        let socket = by(latest, connect(to)).await?;
+        match name {
+            None => make_calls(socket, &link, to, format!("http://{to}"), latest, state).await,
+            Some(name) => {
+                let (tls, addr) = (state.servers.tls.client(name)?, to.into());
+                let shaken = by(latest, tls.stream(socket, &addr)).await;
+                let stream = shaken.inspect_err(|error| state.servers.refusals.tell(to, error))?;
+                make_calls(stream, &link, to, origin(name, to), latest, state).await
+            }
+        }
+    };
+    if let Err(error) = called.await {
+        tracing::info!(%to, service, %error, "a server over HTTP/2 takes no calls");
+        end(&link, state, &format!("the server at {to} takes no calls of {service}: {error}"), false);
+    }
+}
+
+async fn connect(to: SocketAddr) -> Result<TcpStream, Error> {
+    let socket = TcpStream::connect(to).await?;
+    // Requests wait for nothing.
+    socket.set_nodelay(true)?;
+    Ok(socket)
+}
+
+/// Waits for a part of the beginning of a connection, until a time.
+async fn by<T>(latest: Instant, part: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let late = |_| Err(Error::new(ErrorKind::TimedOut, "the server does not speak HTTP/2"));
+    timeout_at(latest, part).await.unwrap_or_else(late)
+}
+
+/// Makes calls over a connection until it ends.
+///
+/// # Errors
+/// The errors of a connection that has not begun.
+async fn make_calls(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin,
+    link: &Arc<Link>,
+    to: SocketAddr,
+    origin: String,
+    latest: Instant,
+    state: &State,
+) -> Result<(), Error> {
+    let service = &link.service;
+    let shaken = async {
         let mut builder = h2::client::Builder::new();
-        let shaken = builder.max_header_list_size(16 << 10).handshake::<_, Bytes>(Turns::new(socket)).await;
+        let shaken = builder.max_header_list_size(16 << 10).handshake::<_, Bytes>(Turns::new(stream)).await;
         shaken.map_err(|error| Error::new(ErrorKind::Malformed, format!("HTTP/2: {error}")))
     };
-    let late = || Error::new(ErrorKind::TimedOut, "the server does not speak HTTP/2");
-    let connected = timeout(SAID, connecting).await.unwrap_or_else(|_| Err(late()));
-    match connected {
-        Ok((sender, connection)) => {
-            tracing::info!(%to, service, "a server over HTTP/2 takes calls");
-            let mut calls = Calls { link: &link, to, state, asked: JoinSet::new(), open: HashMap::new() };
-            let error = tokio::select! {
-                ended = connection => ended.err(),
-                () = calls.make(sender) => None,
-            };
-            calls.drain().await;
-            tracing::info!(%to, service, error = error.map(tracing::field::display), "a server over HTTP/2 has gone");
-            end(&link, state, "the connection to the server has ended", true);
-        }
-        Err(error) => {
-            tracing::info!(%to, service, %error, "a server over HTTP/2 takes no calls");
-            end(&link, state, &format!("the server at {to} takes no calls of {service}: {error}"), false);
-        }
-    }
+    let (sender, connection) = by(latest, shaken).await?;
+    tracing::info!(%to, service, "a server over HTTP/2 takes calls");
+    let (asked, open) = (JoinSet::new(), HashMap::new());
+    let mut calls = Calls { link, origin: origin.into(), state, asked, open };
+    let error = tokio::select! {
+        ended = connection => ended.err(),
+        () = calls.make(sender) => None,
+    };
+    calls.drain().await;
+    tracing::info!(%to, service, error = error.map(tracing::field::display), "a server over HTTP/2 has gone");
+    end(link, state, "the connection to the server has ended", true);
+    Ok(())
 }
 
 /// The calls of a link.
 struct Calls<'a> {
     link: &'a Arc<Link>,
-    to: SocketAddr,
+    /// The beginning of the addresses of methods.
+    origin: Arc<str>,
     state: &'a State,
     asked: JoinSet<Outcome>,
     open: HashMap<u64, AbortHandle>,
@@ -98,8 +138,9 @@ impl Calls<'_> {
                 let frame = self.link.waiting(&descriptor);
                 let request = Asked { method, at: message.at, frame, milliseconds };
                 let (sender, link, reading) = (sender.clone(), Arc::clone(self.link), Arc::clone(reading));
-                let to = self.to;
-                let asking = async move { (call, ask(&link.typed, sender, to, request, &reading).await) };
+                let origin = Arc::clone(&self.origin);
+                let asking =
+                    async move { (call, ask(&link.typed, sender, &origin, request, &reading).await) };
                 self.open.insert(call, self.asked.spawn(asking));
             }
             Descriptor::Cancellation { call } => {

@@ -2,19 +2,22 @@
 
 mod call;
 mod connection;
+mod handshakes;
 mod head;
 mod health;
 mod party;
 mod reflection;
 mod told;
 
+use crate::peer::Peers;
 use crate::rooms::Rooms;
 use crate::state::State;
 use bertha_core::{Addr, BoxFuture, Error};
+use handshakes::Handshakes;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -27,12 +30,14 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Listens for callers over HTTP/2, of which each address has so many connections.
 ///
 /// # Errors
-/// The errors of the system.
+/// The errors of the system, and [`Invalid`](bertha_core::ErrorKind::Invalid) if TLS can't be used so.
 pub(crate) async fn listen(
     on: SocketAddr,
-    per_address: usize,
+    peers: &Peers,
     state: Arc<State>,
 ) -> Result<(Addr, BoxFuture<'static, ()>), Error> {
+    let per_address = peers.per_address;
+    let handshakes = peers.grpc_tls.server()?.map(|tls| Arc::new(Handshakes::new(tls)));
     let listener = TcpListener::bind(on).await?;
     let addr = listener.local_addr()?.into();
     let taking = async move {
@@ -50,11 +55,10 @@ pub(crate) async fn listen(
                         state.not_taken.stranger(peer, &reason);
                         continue;
                     };
-                    let state = Arc::clone(&state);
+                    let (handshakes, state) = (handshakes.clone(), Arc::clone(&state));
                     tasks.spawn(async move {
-                        // Responses wait for nothing.
-                        let _set = socket.set_nodelay(true);
-                        if let Err(error) = connection::serve(socket, peer, Arc::clone(&state)).await {
+                        let served = serve(socket, peer, handshakes.as_deref(), Arc::clone(&state));
+                        if let Err(error) = served.await {
                             state.not_taken.failed(peer, &error);
                         }
                         drop((place, room));
@@ -68,4 +72,21 @@ pub(crate) async fn listen(
         }
     };
     Ok((addr, Box::pin(taking)))
+}
+
+/// Serves a caller, by TLS where there are handshakes.
+async fn serve(
+    mut socket: TcpStream,
+    peer: SocketAddr,
+    handshakes: Option<&Handshakes>,
+    state: Arc<State>,
+) -> Result<(), h2::Error> {
+    // Responses wait for nothing.
+    let _set = socket.set_nodelay(true);
+    let Some(handshakes) = handshakes else { return connection::serve(socket, peer, state).await };
+    if let Some(stream) = handshakes.shake(&mut socket, peer).await {
+        return connection::serve(stream, peer, state).await;
+    }
+    handshakes::part(socket).await;
+    Ok(())
 }

@@ -9,6 +9,7 @@ mod greeting;
 mod listen;
 pub mod testing;
 
+use crate::grpc::GrpcTls;
 use crate::route::Route;
 use bertha::chunnels::Tls;
 use bertha::kernel::Tcp;
@@ -29,6 +30,8 @@ pub struct Peers {
     pub routes: Vec<(String, Route)>,
     /// The address at which callers of gRPC connect. None do without one.
     pub grpc: Option<SocketAddr>,
+    /// TLS for gRPC.
+    pub grpc_tls: GrpcTls,
     /// TLS, which both ends then demand of each other. Without it anyone who reaches the address may call.
     pub tls: Option<PeerTls>,
     /// Number of connections that an address may have at each of the two ports, of 1,024 for all: of IPv6, a network in which a sender has
@@ -38,7 +41,14 @@ pub struct Peers {
 
 impl Default for Peers {
     fn default() -> Self {
-        Self { listen: None, routes: Vec::new(), grpc: None, tls: None, per_address: 256 }
+        Self {
+            listen: None,
+            routes: Vec::new(),
+            grpc: None,
+            grpc_tls: GrpcTls::default(),
+            tls: None,
+            per_address: 256,
+        }
     }
 }
 

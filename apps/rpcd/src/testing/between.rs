@@ -1,6 +1,7 @@
 //! A daemon between two others.
 
 use crate::common::Common;
+use crate::grpc::{GrpcTls, Servers};
 use crate::link::Link;
 use crate::run::end;
 use crate::services::{Dial, Services};
@@ -61,7 +62,7 @@ impl Between {
             let added = services.add(link);
             assert_eq!(added, Ok(()), "a daemon that has no others has a place");
         }
-        let state = State::new(services, Users::Same, Waiting::Park, HEAP);
+        let state = State::new(services, Servers::new(GrpcTls::default()), Users::Same, Waiting::Park, HEAP);
         Self { typed, caller: Some(caller), server: Some(server), state, _dials: dials }
     }
 

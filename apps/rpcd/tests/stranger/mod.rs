@@ -10,7 +10,7 @@ use tonic::body::Body;
 use tonic::codegen::{BoxFuture, Service, http};
 use tonic::server::{NamedService, UnaryService};
 use tonic::transport::server::TcpIncoming;
-use tonic::transport::{Channel, Endpoint, Server};
+use tonic::transport::{Channel, ClientTlsConfig, Endpoint, Server, ServerTlsConfig};
 use tonic::{Code, Request, Response, Status};
 use tonic_prost::ProstCodec;
 
@@ -45,6 +45,12 @@ impl Stranger {
     pub(crate) async fn connect_from(from: IpAddr, to: &str) -> Self {
         let endpoint = Endpoint::from_shared(format!("http://{to}")).unwrap().local_address(Some(from));
         Self(endpoint.connect().await.unwrap())
+    }
+
+    /// Connects by TLS when the first call needs it.
+    pub(crate) fn secured(to: &str, tls: ClientTlsConfig) -> Self {
+        let endpoint = Endpoint::from_shared(format!("https://{to}")).unwrap().tls_config(tls).unwrap();
+        Self(endpoint.connect_lazy())
     }
 
     /// Calls a method of this path.
@@ -118,10 +124,19 @@ impl Service<http::Request<Body>> for Hotel {
 
 /// Serves in a task of this runtime. Returns the address.
 pub(crate) async fn serve() -> SocketAddr {
+    serve_by(Server::builder()).await
+}
+
+/// Serves by TLS in a task of this runtime. Returns the address.
+pub(crate) async fn serve_secured(tls: ServerTlsConfig) -> SocketAddr {
+    serve_by(Server::builder().tls_config(tls).unwrap()).await
+}
+
+async fn serve_by(mut server: Server) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let addr = listener.local_addr().unwrap();
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-    tokio::spawn(Server::builder().add_service(Hotel).serve_with_incoming(incoming));
+    tokio::spawn(server.add_service(Hotel).serve_with_incoming(incoming));
     addr
 }
 

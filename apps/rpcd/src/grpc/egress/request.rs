@@ -9,7 +9,6 @@ use bytes::Bytes;
 use h2::client::SendRequest;
 use http::header::{CONTENT_TYPE, TE};
 use http::{Method, Request, StatusCode, Version};
-use std::net::SocketAddr;
 use tokio::sync::Semaphore;
 
 /// A request that waits to be sent.
@@ -30,7 +29,7 @@ pub(super) type Answer = (Buf, u64);
 pub(super) async fn ask(
     typed: &Typed,
     sender: SendRequest<Bytes>,
-    to: SocketAddr,
+    origin: &str,
     asked: Asked,
     reading: &Semaphore,
 ) -> Result<Answer, Status> {
@@ -40,7 +39,7 @@ pub(super) async fn ask(
     let plan = &typed.plan;
     let encoded = translate::body(plan, messages.request, &frame, asked.at)?;
     drop(frame);
-    let request = head(typed, to, asked.method, asked.milliseconds).ok_or_else(unknown)?;
+    let request = head(typed, origin, asked.method, asked.milliseconds).ok_or_else(unknown)?;
     let broken = |error: h2::Error| body::broken(&error);
     let mut sender = sender.ready().await.map_err(broken)?;
     let (response, mut stream) = sender.send_request(request, false).map_err(broken)?;
@@ -64,12 +63,12 @@ pub(super) async fn ask(
 }
 
 /// Returns the head of a request.
-fn head(typed: &Typed, to: SocketAddr, method: u32, milliseconds: u32) -> Option<Request<()>> {
+fn head(typed: &Typed, origin: &str, method: u32, milliseconds: u32) -> Option<Request<()>> {
     let method = typed.schema.methods().get(method as usize)?;
     let mut request = Request::builder()
         .method(Method::POST)
         .version(Version::HTTP_2)
-        .uri(format!("http://{to}/{}/{}", method.service, method.name))
+        .uri(format!("{origin}/{}/{}", method.service, method.name))
         .header(CONTENT_TYPE, "application/grpc")
         .header(TE, "trailers");
     if milliseconds > 0 {

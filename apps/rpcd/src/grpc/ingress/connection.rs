@@ -7,7 +7,7 @@ use crate::state::State;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -27,7 +27,11 @@ const HEADERS: u32 = 16 << 10;
 ///
 /// # Errors
 /// The error with which the connection has ended.
-pub(super) async fn serve(socket: TcpStream, peer: SocketAddr, state: Arc<State>) -> Result<(), h2::Error> {
+pub(super) async fn serve(
+    socket: impl AsyncRead + AsyncWrite + Unpin,
+    peer: SocketAddr,
+    state: Arc<State>,
+) -> Result<(), h2::Error> {
     let mut builder = h2::server::Builder::new();
     builder
         .max_concurrent_streams(CALLS)
