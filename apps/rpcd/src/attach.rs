@@ -1,7 +1,7 @@
 //! Taking an application.
 
+use crate::end::end;
 use crate::link::Link;
-use crate::run::end;
 use crate::state::State;
 use bertha_core::{Error, ErrorKind};
 use bertha_datapath_shm::{Shm, ShmConnection, Users};

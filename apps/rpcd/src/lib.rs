@@ -23,6 +23,7 @@ mod change;
 mod common;
 mod daemon;
 mod delivery;
+mod end;
 mod grpc;
 mod lends;
 mod link;

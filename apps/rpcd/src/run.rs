@@ -2,15 +2,15 @@
 
 use crate::attach::{Attached, send};
 use crate::caller::Breach;
+use crate::end::end;
 use crate::link::Link;
 use crate::sends::Sends;
 use crate::state::State;
 use crate::{caller, server};
-use bertha_chunnels::rpc::FailureKind;
 use bertha_core::{Buf, Connection, Error, ErrorKind};
+use bertha_managed::Descriptor;
 use bertha_managed::attach::{Answer, Grow, Role};
 use bertha_managed::heap::Region;
-use bertha_managed::{Descriptor, Refusal};
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
@@ -51,14 +51,6 @@ pub(crate) async fn run_daemon(
     };
     end(link, state, "the connection to the daemon of the server has ended", true);
     ended
-}
-
-/// Ends a party, and its calls.
-pub(crate) fn end(link: &Arc<Link>, state: &State, reason: &str, may_have_run: bool) {
-    state.services.remove(link);
-    caller::end_all(link);
-    let refusal = Refusal { kind: FailureKind::Unavailable, reason: reason.into() };
-    server::end_all(link, &refusal, may_have_run, state.now());
 }
 
 /// Takes the party's descriptors, and does what is due.

@@ -5,8 +5,8 @@ mod servers;
 
 use super::status::Status;
 use super::turns::Turns;
+use crate::end::end;
 use crate::link::Link;
-use crate::run::end;
 use crate::server;
 use crate::state::State;
 use bertha_core::{Error, ErrorKind};

@@ -1,8 +1,9 @@
 //! The way to a daemon whose application serves.
 
 use super::{PeerTls, greeting, tcp};
+use crate::end::end;
 use crate::link::Link;
-use crate::run::{end, run_daemon};
+use crate::run::run_daemon;
 use crate::state::State;
 use bertha::Runs;
 use bertha::kernel::Tcp;

@@ -1,9 +1,9 @@
 //! A daemon between two others.
 
 use crate::common::Common;
+use crate::end::end;
 use crate::grpc::{GrpcTls, Servers};
 use crate::link::Link;
-use crate::run::end;
 use crate::services::{Dial, Services};
 use crate::state::State;
 use crate::typed::Typed;

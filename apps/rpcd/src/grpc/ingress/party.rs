@@ -1,11 +1,11 @@
 //! The parties that a connection is, one for each service that it calls.
 
 use crate::caller;
+use crate::end::end;
 use crate::grpc::pending::Pending;
 use crate::grpc::status::{Code, Status};
 use crate::link::Link;
 use crate::origin::Peer;
-use crate::run::end;
 use crate::state::State;
 use crate::text::text_of;
 use bertha_managed::attach::Role;

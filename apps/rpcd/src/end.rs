@@ -1,0 +1,16 @@
+//! The end of a party.
+
+use crate::link::Link;
+use crate::state::State;
+use crate::{caller, server};
+use bertha_chunnels::rpc::FailureKind;
+use bertha_managed::Refusal;
+use std::sync::Arc;
+
+/// Ends a party, and its calls.
+pub(crate) fn end(link: &Arc<Link>, state: &State, reason: &str, may_have_run: bool) {
+    state.services.remove(link);
+    caller::end_all(link);
+    let refusal = Refusal { kind: FailureKind::Unavailable, reason: reason.into() };
+    server::end_all(link, &refusal, may_have_run, state.now());
+}
