@@ -193,6 +193,7 @@ async fn a_server_that_demands_a_certificate_takes_no_calls_without_one() {
     let daemon = leading(stranger::serve_secured(demanding).await, NAME, trusting(&theirs));
     let failure = failure(&daemon).await;
     assert_eq!(failure.kind(), FailureKind::Unavailable, "{failure}");
+    assert!(failure.to_string().contains("CertificateRequired"), "{failure}");
 }
 
 #[tokio::test]

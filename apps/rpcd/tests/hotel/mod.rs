@@ -248,12 +248,21 @@ pub(crate) fn request(heap: &Heap, customer: &str, nights: i32, names: &[&str]) 
     Request { customer: String::from_str_in(customer, heap), nights, guests }
 }
 
-/// Answers a call as a hotel does: the room is named after the customer and the guests, and each night costs a hundred.
+/// Answers a call as a hotel does: the room is named after the customer and the guests, and each night costs a hundred. One
+/// of the customer `slow` gets no response.
 pub(crate) async fn answer(mut call: Incoming<Hotel>) {
     match call.method() {
         Ping::NUMBER => call.respond::<Ping>(Empty {}).await.unwrap(),
         _ => {
             let request = call.request::<Reserve>().unwrap();
+            if request.customer.as_str() == "slow" {
+                drop(request);
+                tokio::spawn(async move {
+                    std::future::pending::<()>().await;
+                    drop(call);
+                });
+                return;
+            }
             let guests: std::vec::Vec<&str> = request.guests.iter().map(String::as_str).collect();
             let room = format!("{}: {}", request.customer.as_str(), guests.join(", "));
             let response =

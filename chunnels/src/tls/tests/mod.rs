@@ -9,4 +9,6 @@ mod quic;
 mod refusals;
 mod scene;
 mod sessions;
+#[cfg(feature = "tls-streams")]
+mod stream;
 mod truncation;
