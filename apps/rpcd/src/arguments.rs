@@ -1,6 +1,6 @@
 //! The command line of the daemon.
 
-use crate::grpc::GrpcOptions;
+use crate::grpc_tls::GrpcOptions;
 use crate::threads;
 use crate::{Change, Daemon, PeerTls, Peers, Route, Settings, kind_of};
 use bertha_core::{Addr, Error, ErrorKind};

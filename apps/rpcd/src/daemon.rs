@@ -3,6 +3,7 @@
 use crate::attach::attach;
 use crate::common::Common;
 use crate::grpc;
+use crate::grpc_tls::Servers;
 use crate::operator::Operator;
 use crate::orders;
 use crate::peer::{self, Listening, Peers};
@@ -93,7 +94,7 @@ impl Daemon {
         let Settings { users, waiting, heap, peers } = settings;
         let (dial, dials) = unbounded_channel();
         let services = Services::new(dial, Common::new(heap));
-        let servers = grpc::Servers::new(peers.grpc_tls.clone());
+        let servers = Servers::new(peers.grpc_tls.clone());
         let state = Arc::new(State::new(services, servers, users, waiting, heap));
         for (service, to) in &peers.routes {
             state.servers.check(to)?;

@@ -1,6 +1,6 @@
 //! The settings and services that all applications of a daemon have in common.
 
-use crate::grpc::Servers;
+use crate::grpc_tls::Servers;
 use crate::refusals::NotTaken;
 use crate::services::Services;
 use crate::typed::Typed;

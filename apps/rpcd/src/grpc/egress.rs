@@ -1,7 +1,6 @@
 //! Servers of other kinds, over HTTP/2.
 
 mod request;
-mod servers;
 
 use super::status::Status;
 use super::turns::Turns;
@@ -13,9 +12,7 @@ use bertha_core::{Error, ErrorKind};
 use bertha_managed::{Descriptor, InHeap};
 use bytes::Bytes;
 use h2::client::SendRequest;
-use request::{Asked, ask};
-pub(crate) use servers::Servers;
-use servers::origin;
+use request::{Asked, ask, origin};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -44,7 +41,7 @@ pub(crate) async fn call(link: Arc<Link>, to: SocketAddr, name: Option<&str>, st
         match name {
             None => make_calls(socket, &link, to, format!("http://{to}"), latest, state).await,
             Some(name) => {
-                let (tls, addr) = (state.servers.tls.client(name)?, to.into());
+                let (tls, addr) = (state.servers.client(name)?, to.into());
                 let shaken = by(latest, tls.stream(socket, &addr)).await;
                 let stream = shaken.inspect_err(|error| state.servers.refusals.tell(to, error))?;
                 make_calls(stream, &link, to, origin(name, to), latest, state).await

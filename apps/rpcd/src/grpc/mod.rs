@@ -7,24 +7,19 @@
 //!
 //! Messages are decoded into frames, as another daemon sends them, and encoded from such. The formats follow the document
 //! [gRPC over HTTP2](https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md): `message` has lengths, `status` codes and texts,
-//! `time` deadlines; `turns` is a socket that leaves time to others; `tls` has what encrypts it, and `refusals` tells what it refused. Methods with streams of messages, and messages that are compressed, are
+//! `time` deadlines; `turns` is a socket that leaves time to others. Methods with streams of messages, and messages that are compressed, are
 //! unimplemented.
 
 mod body;
 mod egress;
 mod ingress;
 mod message;
-mod options;
 mod pending;
-mod refusals;
 mod status;
 pub mod testing;
 mod time;
-mod tls;
 mod translate;
 mod turns;
 
-pub(crate) use egress::{Servers, call};
+pub(crate) use egress::call;
 pub(crate) use ingress::listen;
-pub(crate) use options::GrpcOptions;
-pub use tls::GrpcTls;

@@ -9,7 +9,7 @@ mod greeting;
 mod listen;
 pub mod testing;
 
-use crate::grpc::GrpcTls;
+use crate::grpc_tls::GrpcTls;
 use crate::route::Route;
 use bertha::chunnels::Tls;
 use bertha::kernel::Tcp;

@@ -2,7 +2,7 @@
 
 use crate::common::Common;
 use crate::end::end;
-use crate::grpc::{GrpcTls, Servers};
+use crate::grpc_tls::{GrpcTls, Servers};
 use crate::link::Link;
 use crate::services::{Dial, Services};
 use crate::state::State;

@@ -79,8 +79,8 @@ async fn a_server_that_confirms_no_protocol_is_refused() {
 async fn a_stream_that_ends_in_the_handshake_is_reset() {
     let ours = Authority::new("Example CA");
     let [client, _] = ends(&ours, &ours);
-    let (here, there) = duplex(1 << 10);
-    drop(there);
+    let (here, mut there) = duplex(1 << 10);
+    there.shutdown().await.unwrap();
     let error = client.stream(here, &"10.0.0.1:80".parse().unwrap()).await.err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Reset, "{error}");
     assert!(error.to_string().contains("ended the stream during the TLS handshake"), "{error}");

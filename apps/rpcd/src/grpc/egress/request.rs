@@ -9,6 +9,7 @@ use bytes::Bytes;
 use h2::client::SendRequest;
 use http::header::{CONTENT_TYPE, TE};
 use http::{Method, Request, StatusCode, Version};
+use std::net::{IpAddr, SocketAddr};
 use tokio::sync::Semaphore;
 
 /// A request that waits to be sent.
@@ -59,6 +60,14 @@ pub(super) async fn ask(
     match Status::read(&trailers) {
         None => translate::frame(plan, messages.response, &answer.bytes),
         Some(status) => Err(status),
+    }
+}
+
+/// Returns the beginning of the addresses of a server's methods.
+pub(super) fn origin(name: &str, to: SocketAddr) -> String {
+    match name.parse::<IpAddr>() {
+        Ok(ip) => format!("https://{}", SocketAddr::new(ip, to.port())),
+        Err(_) => format!("https://{name}:{}", to.port()),
     }
 }
 

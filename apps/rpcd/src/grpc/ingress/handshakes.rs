@@ -1,6 +1,6 @@
 //! The handshakes of TLS with callers, whose time and number are bounded.
 
-use crate::grpc::refusals::Refusals;
+use crate::grpc_tls::Refusals;
 use bertha::chunnels::Tls;
 use bertha_core::{Error, ErrorKind};
 use parking_lot::Mutex;

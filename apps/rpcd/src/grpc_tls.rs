@@ -1,7 +1,15 @@
 //! TLS for gRPC.
 
+mod options;
+mod refusals;
+mod servers;
+
 use bertha::chunnels::{Tls, TlsIdentity, Trust};
 use bertha_core::{Error, ErrorKind};
+
+pub(crate) use options::GrpcOptions;
+pub(crate) use refusals::Refusals;
+pub(crate) use servers::Servers;
 
 /// The name of HTTP/2 in TLS, which both ends have to confirm (RFC 9113, section 3.2).
 const PROTOCOL: &str = "h2";
@@ -22,7 +30,7 @@ impl GrpcTls {
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if the certificate or the authorities can't be used.
-    pub(super) fn server(&self) -> Result<Option<Tls>, Error> {
+    pub(crate) fn server(&self) -> Result<Option<Tls>, Error> {
         let tls = match (&self.identity, &self.callers) {
             (Some(identity), None) => Tls::server(identity.clone())?,
             (Some(identity), Some(callers)) => {
@@ -43,7 +51,7 @@ impl GrpcTls {
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if no server is trusted, or the name is none.
-    pub(super) fn client(&self, name: &str) -> Result<Tls, Error> {
+    fn client(&self, name: &str) -> Result<Tls, Error> {
         let Some(servers) = &self.servers else {
             let what = "the daemon trusts no server of gRPC: it was started without --grpc-server-ca";
             return Err(Error::new(ErrorKind::Invalid, what));

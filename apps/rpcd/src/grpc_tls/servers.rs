@@ -1,21 +1,28 @@
 //! The servers to which routes lead by TLS.
 
-use crate::grpc::GrpcTls;
-use crate::grpc::refusals::Refusals;
+use super::{GrpcTls, Refusals};
 use crate::route::Route;
+use bertha::chunnels::Tls;
 use bertha_core::Error;
-use std::net::{IpAddr, SocketAddr};
 
 /// The servers to which routes lead by TLS.
 #[derive(Debug, Default)]
 pub(crate) struct Servers {
-    pub(super) tls: GrpcTls,
-    pub(super) refusals: Refusals,
+    tls: GrpcTls,
+    pub(crate) refusals: Refusals,
 }
 
 impl Servers {
     pub(crate) fn new(tls: GrpcTls) -> Self {
         Self { tls, refusals: Refusals::default() }
+    }
+
+    /// Returns the part of the end that calls the server of this name.
+    ///
+    /// # Errors
+    /// [`Invalid`](bertha_core::ErrorKind::Invalid) if no server is trusted, or the name is none.
+    pub(crate) fn client(&self, name: &str) -> Result<Tls, Error> {
+        self.tls.client(name)
     }
 
     /// Checks that calls can go along a route.
@@ -27,13 +34,5 @@ impl Servers {
             Route::Grpcs(_, name) => self.tls.client(name).map(drop),
             Route::Daemon(_) | Route::Grpc(_) => Ok(()),
         }
-    }
-}
-
-/// Returns the beginning of the addresses of a server's methods.
-pub(super) fn origin(name: &str, to: SocketAddr) -> String {
-    match name.parse::<IpAddr>() {
-        Ok(ip) => format!("https://{}", SocketAddr::new(ip, to.port())),
-        Err(_) => format!("https://{name}:{}", to.port()),
     }
 }

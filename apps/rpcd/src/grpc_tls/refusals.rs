@@ -8,14 +8,14 @@ use std::time::Instant;
 
 /// The log of handshakes that have failed: an error a second at most, since strangers cause them.
 #[derive(Debug, Default)]
-pub(super) struct Refusals {
+pub(crate) struct Refusals {
     pause: Mutex<LogPause>,
 }
 
 impl Refusals {
     /// Tells why the handshake with a peer has failed.
     #[cold]
-    pub(super) fn tell(&self, peer: SocketAddr, error: &Error) {
+    pub(crate) fn tell(&self, peer: SocketAddr, error: &Error) {
         if self.pause.lock().is_over(Some(Instant::now())) {
             tracing::error!(%peer, %error, "a handshake of TLS with a caller or a server of gRPC has failed");
         } else {
