@@ -192,8 +192,8 @@ async fn a_server_that_demands_a_certificate_takes_no_calls_without_one() {
     let demanding = tls.client_ca_root(Certificate::from_pem(theirs.pem()));
     let daemon = leading(stranger::serve_secured(demanding).await, NAME, trusting(&theirs));
     let failure = failure(&daemon).await;
+    // In TLS 1.3 the server refuses behind the handshake, and its alert may be lost with a connection that it resets.
     assert_eq!(failure.kind(), FailureKind::Unavailable, "{failure}");
-    assert!(failure.to_string().contains("CertificateRequired"), "{failure}");
 }
 
 #[tokio::test]
