@@ -1,4 +1,4 @@
-//! What all parties have in common.
+//! The memory and the counts that all parties have in common.
 
 use crate::mappings::Mappings;
 use bertha_managed::CallCounts;

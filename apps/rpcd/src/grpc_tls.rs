@@ -1,14 +1,14 @@
 //! TLS for gRPC.
 
+mod failed_handshakes;
 mod options;
-mod refusals;
 mod servers;
 
 use bertha::chunnels::{Tls, TlsIdentity, Trust};
 use bertha_core::{Error, ErrorKind};
 
+pub(crate) use failed_handshakes::FailedHandshakes;
 pub(crate) use options::GrpcOptions;
-pub(crate) use refusals::Refusals;
 pub(crate) use servers::Servers;
 
 /// The name of HTTP/2 in TLS, which both ends have to confirm (RFC 9113, section 3.2).

@@ -14,12 +14,13 @@ use crate::typed::Typed;
 use bertha_chunnels::rpc::FailureKind;
 use bertha_core::{Base, Buf, Error, ErrorKind, Runtime};
 use bertha_managed::attach::{Hello, Role};
-use bertha_managed::heap::{Foreign, Lent};
+use bertha_managed::heap::{Foreign, Lent, Region};
 use bertha_managed::{Burst, Chain, Descriptor, Done, InHeap, Message, Refusal};
 use bertha_runtime::tokio::TokioRuntime;
 use bertha_schemas::{Digest, Fault, PrivateMemory, Schema};
 use parking_lot::{Mutex, RwLock};
 use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
@@ -211,9 +212,15 @@ impl Link {
         }
     }
 
-    /// Returns true if the send heap of an application may have another region.
-    pub(crate) fn may_grow(&self) -> bool {
-        self.mapped.as_ref().is_some_and(Mapped::grow)
+    /// Adds a region to the send heap of an application.
+    ///
+    /// # Errors
+    /// Fails if the heap is full, if the process has no mapping left for applications, and for other parties.
+    pub(crate) fn grow(&self, region: &Region) -> io::Result<()> {
+        match (&self.sends, &self.mapped) {
+            (Sends::Heap(heap), Some(mapped)) => mapped.grow(|| heap.write().add(region)),
+            _ => Err(io::ErrorKind::Unsupported.into()),
+        }
     }
 
     /// Returns the origin of the party's calls.

@@ -1,6 +1,7 @@
 //! The mappings of the process, of which the system has a bound.
 
 use std::fs::read_to_string;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -47,9 +48,18 @@ impl Mappings {
 }
 
 impl Mapped {
-    /// Takes a mapping for another region. Returns false if too many are taken.
-    pub(crate) fn grow(&self) -> bool {
-        self.take(1)
+    /// Takes a mapping for another region, which `map` maps. It comes back if that fails.
+    ///
+    /// # Errors
+    /// Fails if too many are taken, and with the errors of `map`.
+    pub(crate) fn grow(&self, map: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        if !self.take(1) {
+            return Err(io::Error::other("there are too many mappings"));
+        }
+        map().inspect_err(|_| {
+            self.count.fetch_sub(1, Ordering::Relaxed);
+            self.of.taken.fetch_sub(1, Ordering::Relaxed);
+        })
     }
 
     fn take(&self, count: usize) -> bool {
@@ -79,9 +89,11 @@ mod tests {
         let mappings = Mappings::new(2 * FIRST + 3);
         let [one, two] = [mappings.attach().unwrap(), mappings.attach().unwrap()];
         assert!(mappings.attach().is_none());
-        assert_eq!((0..5).filter(|_| one.grow()).count(), 3);
-        assert!(!two.grow());
+        let fails = || Err(io::ErrorKind::OutOfMemory.into());
+        assert!((0..5).all(|_| one.grow(fails).is_err()), "what is not mapped is not taken");
+        assert_eq!((0..5).filter(|_| one.grow(|| Ok(())).is_ok()).count(), 3);
+        assert!(two.grow(|| Ok(())).is_err());
         drop(one);
-        assert!(two.grow() && mappings.attach().is_some());
+        assert!(two.grow(|| Ok(())).is_ok() && mappings.attach().is_some());
     }
 }

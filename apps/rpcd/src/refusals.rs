@@ -1,4 +1,4 @@
-//! The lines of the log about those who are not taken.
+//! The lines of the log about parties that are not taken.
 
 use bertha_core::Addr;
 use bertha_core::log_pause::LogPause;
@@ -7,7 +7,7 @@ use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::Instant;
 
-/// Those who are not taken. Each kind has its own lines, so that one hides no other.
+/// The parties that are not taken. Each kind has its own lines, so that one hides no other.
 #[derive(Debug, Default)]
 pub(crate) struct NotTaken {
     applications: Refusals,
@@ -43,13 +43,13 @@ impl NotTaken {
     }
 }
 
-/// Refusals of one kind. Strangers cause as many as they like, and the log has a line a second.
+/// The refusals of one kind. Strangers cause as many as they like, and the log has a line a second.
 #[derive(Debug, Default)]
-struct Refusals(Mutex<(LogPause, u64)>);
+pub(crate) struct Refusals(Mutex<(LogPause, u64)>);
 
 impl Refusals {
     /// Counts a refusal. If a line is due, returns the number of refusals since the last line, with this one.
-    fn due(&self, now: Instant) -> Option<u64> {
+    pub(crate) fn due(&self, now: Instant) -> Option<u64> {
         let (pause, count) = &mut *self.0.lock();
         *count += 1;
         pause.is_over(Some(now)).then(|| std::mem::take(count))

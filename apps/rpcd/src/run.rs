@@ -4,7 +4,6 @@ use crate::attach::{Attached, send};
 use crate::caller::Breach;
 use crate::end::end;
 use crate::link::Link;
-use crate::sends::Sends;
 use crate::state::State;
 use crate::{caller, server};
 use bertha_core::{Buf, Connection, Error, ErrorKind};
@@ -155,13 +154,8 @@ async fn read_exact(socket: &UnixStream) -> io::Result<[u8; Grow::SIZE]> {
 }
 
 fn granted(link: &Link, bytes: usize) -> Option<Region> {
-    let Sends::Heap(heap) = &link.sends else { return None };
-    if !link.may_grow() {
-        tracing::debug!(application = link.application, "a heap does not grow: there are too many mappings");
-        return None;
-    }
     let region = Region::writable(bytes).ok()?;
-    match heap.write().add(&region) {
+    match link.grow(&region) {
         Ok(()) => Some(region),
         Err(error) => {
             tracing::debug!(%error, application = link.application, "a heap does not grow");

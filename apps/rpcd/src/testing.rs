@@ -1,4 +1,4 @@
-//! What other machines write to the daemon, without I/O, for the fuzzers and tests of this repository.
+//! The bytes of other machines at the daemon, without I/O, for the fuzzers and tests of this repository.
 //!
 //! Nobody else needs an item of it.
 

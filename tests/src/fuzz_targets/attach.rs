@@ -1,4 +1,4 @@
-//! What applications and the daemon of typed calls say to each other.
+//! Messages between applications and the daemon of typed calls.
 
 use bertha_managed::Descriptor;
 use bertha_managed::attach::{Answer, Hello, Role};

@@ -43,7 +43,7 @@ pub(crate) async fn call(link: Arc<Link>, to: SocketAddr, name: Option<&str>, st
             Some(name) => {
                 let (tls, addr) = (state.servers.client(name)?, to.into());
                 let shaken = by(latest, tls.stream(socket, &addr)).await;
-                let stream = shaken.inspect_err(|error| state.servers.refusals.tell(to, error))?;
+                let stream = shaken.inspect_err(|error| state.servers.failed.tell(to, error))?;
                 make_calls(stream, &link, to, origin(name, to), latest, state).await
             }
         }

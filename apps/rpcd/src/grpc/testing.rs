@@ -1,4 +1,4 @@
-//! What callers and servers of gRPC write, read and written again.
+//! Bytes of callers and servers of gRPC, read and written again.
 
 use super::status::Status;
 use super::{message, time, translate};

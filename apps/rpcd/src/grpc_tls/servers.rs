@@ -1,6 +1,6 @@
 //! The servers to which routes lead by TLS.
 
-use super::{GrpcTls, Refusals};
+use super::{FailedHandshakes, GrpcTls};
 use crate::route::Route;
 use bertha::chunnels::Tls;
 use bertha_core::Error;
@@ -9,12 +9,12 @@ use bertha_core::Error;
 #[derive(Debug, Default)]
 pub(crate) struct Servers {
     tls: GrpcTls,
-    pub(crate) refusals: Refusals,
+    pub(crate) failed: FailedHandshakes,
 }
 
 impl Servers {
     pub(crate) fn new(tls: GrpcTls) -> Self {
-        Self { tls, refusals: Refusals::default() }
+        Self { tls, failed: FailedHandshakes::default() }
     }
 
     /// Returns the part of the end that calls the server of this name.

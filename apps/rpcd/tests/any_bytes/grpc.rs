@@ -1,4 +1,4 @@
-//! What a caller or a server of gRPC writes. A fuzzer calls this, and so do the tests of its corpus.
+//! The bytes of a caller or a server of gRPC. A fuzzer calls this, and so do the tests of its corpus.
 
 use bertha_rpcd::testing::grpc::{body, deadline, message, milliseconds, passed_on, take, trailers};
 use bertha_schemas::{MessageId, Plan, Schema};

@@ -1,4 +1,4 @@
-//! What other daemons say: one that calls, and one that serves. A fuzzer calls this, and so do the tests of its corpus.
+//! Messages of other daemons: one that calls, and one that serves. A fuzzer calls this, and so do the tests of its corpus.
 
 use bertha_core::Buf;
 use bertha_managed::Descriptor;
@@ -39,7 +39,7 @@ fn greetings(bytes: &[u8]) {
     }
 }
 
-/// What is the same for all inputs: a daemon between two others, and their schema.
+/// The scene of all inputs: a daemon between two others, and their schema.
 struct Known {
     between: Between,
     schema: Schema,

@@ -1,4 +1,4 @@
-//! What the log and errors say of agents that are not there, that speak what this datapath does not know, or whose programs are wrong.
+//! Lines of the log and errors about agents that are not there, that speak what this datapath does not know, or whose programs are wrong.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod lines;

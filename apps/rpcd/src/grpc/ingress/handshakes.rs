@@ -1,6 +1,6 @@
 //! The handshakes of TLS with callers, whose time and number are bounded.
 
-use crate::grpc_tls::Refusals;
+use crate::grpc_tls::FailedHandshakes;
 use bertha::chunnels::Tls;
 use bertha_core::{Error, ErrorKind};
 use parking_lot::Mutex;
@@ -31,12 +31,12 @@ pub(super) struct Handshakes {
     tls: Tls,
     /// The handshakes under way, the longest first. One whose sender is dropped is given up.
     under_way: Mutex<VecDeque<oneshot::Sender<()>>>,
-    refusals: Refusals,
+    failed: FailedHandshakes,
 }
 
 impl Handshakes {
     pub(super) fn new(tls: Tls) -> Self {
-        Self { tls, under_way: Mutex::default(), refusals: Refusals::default() }
+        Self { tls, under_way: Mutex::default(), failed: FailedHandshakes::default() }
     }
 
     /// Completes the handshake with a caller. Returns `None` if it has failed, which the caller and the log have been told.
@@ -51,7 +51,7 @@ impl Handshakes {
             shaken = timeout(SHAKEN, self.tls.stream(socket, &addr)) => shaken.unwrap_or_else(|_| Err(late())),
             _ = place => Err(given_up()),
         };
-        shaken.inspect_err(|error| self.refusals.tell(peer, error)).ok()
+        shaken.inspect_err(|error| self.failed.tell(peer, error)).ok()
     }
 
     /// Takes a place, from which a later handshake may drive this one.

@@ -1,4 +1,4 @@
-//! What a process holds.
+//! The descriptors, mappings and memory of a process.
 
 use super::super::SOON;
 use std::fs;

@@ -4,7 +4,7 @@ use bertha_chunnels::rpc::Failure;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What is known of calls, by the numbers that their callers give them.
+/// The knowledge of calls, by the numbers that their callers give them.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     calls: HashMap<u64, Known>,
