@@ -88,10 +88,15 @@ impl Waiting {
 
     /// Keeps the memory of a frame that has been sent.
     pub(crate) fn keep(&mut self, mut frame: PrivateMemory) {
-        if self.spare.len() < SPARE && frame.used() <= SHORT {
+        if self.spare.len() < SPARE && Self::is_short(&frame) {
             frame.clear();
             self.spare.push(frame);
         }
+    }
+
+    /// Returns true for a frame whose memory may be kept.
+    pub(crate) fn is_short(frame: &PrivateMemory) -> bool {
+        frame.used() <= SHORT
     }
 
     fn empty(&mut self) -> PrivateMemory {

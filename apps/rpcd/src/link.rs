@@ -179,7 +179,7 @@ impl Link {
     pub(crate) fn bytes_of(&self, descriptor: Descriptor, base: &impl Base) -> Result<Buf, Error> {
         match self.sends {
             // The message lies in memory that is shared, and the descriptor is all.
-            Sends::Heap(_) => outbox::bytes_of(descriptor, None, base),
+            Sends::Heap(_) => outbox::bytes_of(descriptor, base),
             Sends::Frames(_) => self.outbox.lock().bytes_of(descriptor, base),
         }
     }

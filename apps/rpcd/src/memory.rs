@@ -1,5 +1,6 @@
 //! Messages as the interpreter of schemas sees them.
 
+use bertha_core::{Buf, Error, ErrorKind};
 use bertha_managed::heap::{Foreign, Message};
 use bertha_schemas::{Frame, Memory, NoRoom, Outside, PrivateMemory, Room};
 
@@ -19,6 +20,15 @@ pub(crate) enum Lending<'a, 'heap> {
     Heap(&'a mut Message<'heap>),
     /// A message for another daemon.
     Frame(&'a mut PrivateMemory),
+}
+
+/// Makes a buffer of a frame, with the frame's headroom and without a copy.
+pub(crate) fn into_buf(frame: PrivateMemory) -> Result<Buf, Error> {
+    let mut bytes = Buf::from_owner(frame).map_err(|frame| {
+        Error::new(ErrorKind::TooLarge, format!("no buffer holds a message of {} bytes", frame.used()))
+    })?;
+    bytes.advance(PrivateMemory::HEADROOM)?;
+    Ok(bytes)
 }
 
 impl Memory for Sent<'_> {
@@ -54,5 +64,20 @@ impl Room for Lending<'_, '_> {
             Self::Heap(message) => message.put(bytes).ok_or(NoRoom),
             Self::Frame(frame) => frame.put(bytes),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_of_a_frame_stay_where_they_are() {
+        let mut frame = PrivateMemory::of(1 << 20);
+        frame.put(b"messages").unwrap();
+        let bytes = frame.as_bytes().as_ptr();
+        let buf = into_buf(frame).unwrap();
+        assert_eq!((&*buf, buf.as_ptr()), (&b"messages"[..], bytes));
+        assert_eq!(buf.headroom(), PrivateMemory::HEADROOM);
     }
 }

@@ -1,6 +1,7 @@
 //! What a party has to hear.
 
-use crate::lends::Lends;
+use crate::lends::{Lends, Waiting};
+use crate::memory::into_buf;
 use bertha_core::{Base, Buf, Error};
 use bertha_managed::heap::Region;
 use bertha_managed::{Descriptor, Done};
@@ -68,11 +69,20 @@ impl Outbox {
         }
     }
 
-    /// Returns the bytes that tell a party of a descriptor, with the frame that waits for it.
+    /// Returns the bytes that tell a party of a descriptor, in front of the message of its frame if there is one.
     pub(crate) fn bytes_of(&mut self, descriptor: Descriptor, base: &impl Base) -> Result<Buf, Error> {
-        let mut frame = self.waiting(&descriptor);
-        let bytes = bytes_of(descriptor, frame.as_mut(), base);
-        if let (Some(frame), Lends::Frames(waiting)) = (frame, &mut self.lends) {
+        let Some(mut frame) = self.waiting(&descriptor) else { return bytes_of(descriptor, base) };
+        let head = descriptor.to_bytes();
+        frame.bytes(Frame::MESSAGE, head.len()).copy_from_slice(&head);
+        // A short frame is copied, so that its memory is used again. A long one would cost more to copy.
+        if !Waiting::is_short(&frame) && base.reserved() <= PrivateMemory::HEADROOM {
+            return into_buf(frame);
+        }
+        let bytes = base.buffer(frame.used()).map(|mut bytes| {
+            bytes.copy_from_slice(frame.as_bytes());
+            bytes
+        });
+        if let Lends::Frames(waiting) = &mut self.lends {
             waiting.keep(frame);
         }
         bytes
@@ -86,21 +96,11 @@ impl Outbox {
     }
 }
 
-/// Returns the bytes of a descriptor, in front of the message of its frame if there is one.
-pub(crate) fn bytes_of(
-    descriptor: Descriptor,
-    frame: Option<&mut PrivateMemory>,
-    base: &impl Base,
-) -> Result<Buf, Error> {
+/// Returns the bytes of a descriptor whose message lies elsewhere, or that has none.
+pub(crate) fn bytes_of(descriptor: Descriptor, base: &impl Base) -> Result<Buf, Error> {
     let head = descriptor.to_bytes();
-    let Some(frame) = frame else {
-        let mut bytes = base.buffer(head.len())?;
-        bytes.copy_from_slice(&head);
-        return Ok(bytes);
-    };
-    frame.bytes(Frame::MESSAGE, head.len()).copy_from_slice(&head);
-    let mut bytes = base.buffer(frame.used())?;
-    bytes.copy_from_slice(frame.as_bytes());
+    let mut bytes = base.buffer(head.len())?;
+    bytes.copy_from_slice(&head);
     Ok(bytes)
 }
 

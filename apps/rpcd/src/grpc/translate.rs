@@ -2,6 +2,7 @@
 
 use super::message;
 use super::status::{Code, Status};
+use crate::memory::into_buf;
 use bertha_core::Buf;
 use bertha_managed::Descriptor;
 use bertha_schemas::{Encoded, Fault, Limits, MessageId, Plan, PrivateMemory, Room};
@@ -14,9 +15,8 @@ pub(super) fn frame(plan: &Plan, kind: MessageId, body: &[u8]) -> Result<(Buf, u
     frame.reserve(Descriptor::SIZE).map_err(|full| faulty(&full.into()))?;
     let at =
         plan.decode(kind, message::message(body)?, &mut frame, limits).map_err(|fault| faulty(&fault))?;
-    let frame = Buf::from_owner(frame)
-        .map_err(|_| Status::new(Code::ResourceExhausted, "the message is too large"))?;
-    Ok((frame, at))
+    let large = |_| Status::new(Code::ResourceExhausted, "the message is too large");
+    Ok((into_buf(frame).map_err(large)?, at))
 }
 
 /// Encodes the message of a frame as a body.
