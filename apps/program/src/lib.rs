@@ -23,7 +23,7 @@ mod watching;
 pub use escape::escaped;
 pub use hold::Hold;
 pub use ready_for_signals::until_ready_for_signals;
-pub use run::{run, run_async};
+pub use run::{run, run_async, run_async_on};
 pub use say::say;
 pub use termination::Termination;
 #[cfg(feature = "watching")]

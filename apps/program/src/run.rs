@@ -46,13 +46,31 @@ where
     E: Display + From<Error>,
     F: Future<Output = Result<(), E>>,
 {
+    run(|arguments, termination| on(runtime, execute(arguments, termination)))
+}
+
+/// Runs a program as [`run_async`] does, with the threads for which its command line asks.
+pub fn run_async_on<A, E, F>(
+    runtime: impl FnOnce(&A) -> Builder,
+    execute: impl FnOnce(A, Termination) -> F,
+) -> ExitCode
+where
+    A: Parser,
+    E: Display + From<Error>,
+    F: Future<Output = Result<(), E>>,
+{
     run(|arguments, termination| {
-        let runtime = runtime.enable_all().build().map_err(Error::from)?;
-        let outcome = runtime.block_on(execute(arguments, termination));
-        // Datapaths end with their tasks. A call that blocks, such as reading a terminal, may never return.
-        runtime.shutdown_timeout(ENDING);
-        outcome
+        let mut runtime = runtime(&arguments);
+        on(&mut runtime, execute(arguments, termination))
     })
+}
+
+fn on<E: From<Error>>(runtime: &mut Builder, executed: impl Future<Output = Result<(), E>>) -> Result<(), E> {
+    let runtime = runtime.enable_all().build().map_err(Error::from)?;
+    let outcome = runtime.block_on(executed);
+    // Datapaths end with their tasks. A call that blocks, such as reading a terminal, may never return.
+    runtime.shutdown_timeout(ENDING);
+    outcome
 }
 
 /// The request of a command line.

@@ -7,11 +7,12 @@ use bertha_core::{Addr, Error, ErrorKind};
 use bertha_datapath_shm::Users;
 use bertha_program::tls::PeerOptions;
 use bertha_program::{Metrics, Termination, say};
-use clap::Parser;
+use clap::{Parser, value_parser};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
+use tokio::runtime::Builder;
 
 /// The daemon of typed calls: it passes calls from applications of this machine to servers of this machine, and applies policies to them.
 /// Runs until SIGINT or SIGTERM comes; then calls under way fail.
@@ -43,6 +44,9 @@ pub struct Arguments {
     /// Connections that one address may have at each of these two ports, which have 1,024 places; further ones are closed.
     #[arg(long, value_name = "CONNECTIONS", default_value = "256")]
     per_address: NonZeroUsize,
+    /// Threads that pass calls on. Those of a caller are passed on by one at a time.
+    #[arg(long, value_name = "COUNT", default_value = "1", value_parser = value_parser!(u16).range(1..=256))]
+    threads: u16,
     #[command(flatten)]
     encryption: PeerOptions,
     #[command(flatten)]
@@ -85,6 +89,11 @@ fn route(text: &str) -> Result<(String, Route), Error> {
 }
 
 impl Arguments {
+    /// Returns the builder of the runtime that the daemon has.
+    pub fn runtime(&self) -> Builder {
+        threads::runtime(self.threads.into())
+    }
+
     /// Serves until a signal comes.
     ///
     /// # Errors

@@ -58,4 +58,3 @@ pub use operator::Operator;
 pub use orders::kind_of;
 pub use peer::{PeerTls, Peers};
 pub use route::Route;
-pub use threads::runtime;

@@ -1,9 +1,9 @@
 //! `bertha-rpcd`: the daemon of typed calls.
 
-use bertha_program::run_async;
-use bertha_rpcd::{Arguments, runtime};
+use bertha_program::run_async_on;
+use bertha_rpcd::Arguments;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    run_async(&mut runtime(), async |arguments: Arguments, termination| arguments.execute(&termination).await)
+    run_async_on(Arguments::runtime, async |arguments, termination| arguments.execute(&termination).await)
 }

@@ -11,10 +11,11 @@ const BESIDE: usize = 2;
 /// Longer than a daemon runs.
 const ALWAYS: Duration = Duration::from_secs(u32::MAX as u64);
 
-/// Returns the builder of the daemon's runtime: a thread for all calls, and few beside it, which stay.
-pub fn runtime() -> Builder {
-    let mut builder = Builder::new_current_thread();
-    builder.max_blocking_threads(BESIDE).thread_keep_alive(ALWAYS);
+/// Returns the builder of the daemon's runtime: so many threads for calls, and few beside them, which stay.
+pub(crate) fn runtime(threads: usize) -> Builder {
+    // A single thread takes calls as they come. Several have queues of work, and wake each other.
+    let mut builder = if threads == 1 { Builder::new_current_thread() } else { Builder::new_multi_thread() };
+    builder.worker_threads(threads).max_blocking_threads(BESIDE).thread_keep_alive(ALWAYS);
     builder
 }
 

@@ -189,10 +189,24 @@ impl Running {
     }
 
     pub(crate) fn at(path: PathBuf, settings: Settings) -> Self {
+        Self::on(tokio::runtime::Builder::new_current_thread(), path, settings)
+    }
+
+    /// Starts a daemon with several threads for calls.
+    pub(crate) fn threaded(threads: usize) -> Self {
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        runtime.worker_threads(threads);
+        let folder = tempfile::tempdir().unwrap();
+        let mut running = Self::on(runtime, folder.path().join("rpcd"), Settings::default());
+        running._folder = Some(folder);
+        running
+    }
+
+    fn on(mut runtime: tokio::runtime::Builder, path: PathBuf, settings: Settings) -> Self {
         let ((end, ended), (begin, begun)) = (oneshot::channel(), std::sync::mpsc::channel());
         let socket = path.clone();
         let thread = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let runtime = runtime.enable_all().build().unwrap();
             runtime.block_on(async {
                 let daemon = Daemon::listen(&socket, settings).await.unwrap();
                 let addrs = (daemon.peer_addr().cloned(), daemon.grpc_addr().cloned());
