@@ -1,5 +1,6 @@
 //! The way of requests to a server.
 
+use crate::given::NotGiven;
 use crate::link::Link;
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::{Descriptor, InHeap, Message, Refusal};
@@ -16,14 +17,29 @@ pub(crate) fn give(
 ) -> Result<u64, Refusal> {
     let message =
         copy_request(link, caller, request, number).map_err(|fault| Refusal::of_fault(&fault, "request"))?;
+    let bytes = if link.has_heap() { message.bytes as usize } else { 0 };
     // The order matters: the server hears of a call that it has been given.
-    let Some(call) = link.given.lock().give(Arc::clone(caller), request.call, caller.origin()) else {
+    let given = link.given.lock().give(Arc::clone(caller), request.call, caller.origin(), bytes);
+    let call = given.map_err(|not_given| {
         link.take_back(&[message.number]);
-        let reason = "the server has gone, or has too many calls".into();
-        return Err(Refusal { kind: FailureKind::Unavailable, reason });
-    };
+        refusal(not_given)
+    })?;
     link.tell(Descriptor::Request { call, method: request.method, message, milliseconds });
     Ok(call)
+}
+
+#[cold]
+fn refusal(not_given: NotGiven) -> Refusal {
+    let (kind, reason) = match not_given {
+        NotGiven::Gone => (FailureKind::Unavailable, "the server has gone"),
+        NotGiven::Calls => {
+            (FailureKind::Unavailable, "the server has too many calls, or too many of the caller")
+        }
+        NotGiven::Memory => {
+            (FailureKind::Overloaded, "the caller's requests take too much memory of the server")
+        }
+    };
+    Refusal { kind, reason: reason.into() }
 }
 
 /// Takes a call away from a server, whose outcome nobody wants.

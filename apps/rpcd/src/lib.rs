@@ -24,6 +24,7 @@ mod common;
 mod daemon;
 mod delivery;
 mod end;
+mod given;
 mod grpc;
 mod grpc_tls;
 mod lends;

@@ -1,7 +1,8 @@
 //! A party with one service: an application that is attached, or another daemon.
 
-use crate::calls::{Calls, Given};
+use crate::calls::Calls;
 use crate::common::Common;
+use crate::given::Given;
 use crate::lends::{Lends, Waiting};
 use crate::mappings::Mapped;
 use crate::memory::Lending;
@@ -140,10 +141,15 @@ impl Link {
             changed: Notify::new(),
             detached: Notify::new(),
             caller: Mutex::new(Caller::new(chain)),
-            given: Mutex::default(),
+            given: Mutex::new(Given::new(heap)),
             difference: Mutex::default(),
             typed,
         }
+    }
+
+    /// Returns true for an application, whose messages lie in heaps.
+    pub(crate) fn has_heap(&self) -> bool {
+        matches!(self.sends, Sends::Heap(_))
     }
 
     /// Reads what has come from the party. Returns `None` if it does not follow the protocol.

@@ -193,3 +193,37 @@ async fn the_end_of_the_daemon_fails_each_call_once_and_applications_attach_agai
     let _serving = serve(daemon.server().await);
     daemon.client().await.call::<Ping>(Empty {}, Some(SOON)).await.unwrap();
 }
+
+/// A server that keeps requests keeps no more of one caller than leaves room for those of others.
+#[tokio::test]
+async fn a_caller_whose_requests_fill_the_memory_of_a_server_leaves_room_to_others() {
+    let daemon = Running::with(bertha_rpcd::Settings { heap: 4 << 20, ..Default::default() });
+    let mut server = daemon.server().await;
+    let _serving = tokio::spawn(async move {
+        let mut kept = Vec::new();
+        while let Ok(call) = server.next().await {
+            match call.method() {
+                Ping::NUMBER => call.respond::<Ping>(Empty {}).await.unwrap(),
+                _ => kept.push(call),
+            }
+        }
+    });
+    let long = "x".repeat(50 << 10);
+    let mut refused = tokio::task::JoinSet::new();
+    // Together they ask for more memory than the server has.
+    for _ in 0..3 {
+        let greedy = std::sync::Arc::new(daemon.client().await);
+        for _ in 0..45 {
+            let asked = request(greedy.heap(), "ada", 1, &[&long]);
+            let greedy = std::sync::Arc::clone(&greedy);
+            refused.spawn(async move { greedy.call::<Reserve>(asked, None).await.unwrap_err() });
+        }
+        let first = refused.join_next().await.unwrap().unwrap();
+        assert_eq!(first.kind(), FailureKind::Overloaded);
+        assert!(first.to_string().contains("too much memory of the server"), "{first}");
+    }
+    let honest = daemon.client().await;
+    for _ in 0..20 {
+        honest.call::<Ping>(Empty {}, Some(SOON)).await.unwrap();
+    }
+}
