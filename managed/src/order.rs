@@ -55,11 +55,11 @@ pub enum Order {
         /// The name of the engine.
         name: String,
     },
-    /// Calls of a service go to the daemon at an address, or nowhere if the address is empty.
+    /// Calls of a service go to the servers at these addresses, with commas between them, or nowhere without one.
     Route {
         /// The name of the service.
         service: String,
-        /// The address.
+        /// The addresses.
         to: String,
     },
 }

@@ -19,7 +19,7 @@ pub(crate) struct Rpcd {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Lists services, with their servers, the number of their callers, and their engines.
+    /// Lists services, with their servers or the peers of their routes, the number of their callers, and their engines.
     List,
     /// Lets the calls of a service pass another engine, behind the others.
     Add {
@@ -52,11 +52,12 @@ enum Command {
         /// The name of the engine.
         name: String,
     },
-    /// Leads the calls of a service to a server of another machine, unless an application of this machine serves it.
+    /// Leads the calls of a service to servers of other machines, unless an application of this machine serves it.
     Route {
         /// The service.
         service: String,
-        /// The address of the daemon, or grpc:ADDRESS for a server of gRPC, or grpcs:ADDRESS by TLS. Without one, calls go nowhere.
+        /// The address of the daemon, or grpc:ADDRESS for a server of gRPC, or grpcs:ADDRESS by TLS; several, with commas between them, share
+        /// the calls. Without one, calls go nowhere.
         #[arg(value_name = "ADDRESS")]
         to: Option<String>,
     },

@@ -22,15 +22,15 @@ async fn policies_are_added_listed_changed_and_removed() {
         &["add", "hotel", "null", "--as", "nothing"],
         &["configure", "hotel", "rate-limit", "per-second=200"],
         &["remove", "hotel", "nothing"],
-        &["route", "cart", "10.0.0.2:7000"],
+        &["route", "cart", "10.0.0.2:7000,grpc:[::1]:80"],
     ] {
         let output = rpcd(&socket, arguments).await;
         assert!(output.status.success(), "{arguments:?}: {output:?}");
     }
     let listed = String::from_utf8(rpcd(&socket, &["list"]).await.stdout).unwrap();
-    let expected = "service  server            callers  engines\n\
-                    cart     at 10.0.0.2:7000  0\n\
-                    hotel    none              0        rate-limit (rate-limit burst=5 per-second=200)\n";
+    let expected = "service  server                           callers  engines\n\
+                    cart     at 10.0.0.2:7000, grpc:[::1]:80  0\n\
+                    hotel    none                             0        rate-limit (rate-limit burst=5 per-second=200)\n";
     assert_eq!(listed, expected);
     let refused = rpcd(&socket, &["remove", "hotel", "nothing"]).await;
     assert!(!refused.status.success());

@@ -28,7 +28,10 @@ pub const VALUES: &[(&str, &str)] = &[
     ("SECONDS", "a time in seconds, with or without a fraction"),
     ("SEED", "the seed of random choices"),
     ("SERVICE", "a service"),
-    ("SERVICE=ADDRESS", "a service, and the address to which its calls go"),
+    (
+        "SERVICE=ADDRESS",
+        "a service, and the address to which its calls go, or several with commas between them",
+    ),
     ("SHARE", "a share from 0 to 1"),
     ("SHELL", "a shell"),
     ("STACK", "Chunnels, top first"),

@@ -2,7 +2,7 @@
 
 use crate::grpc_tls::GrpcOptions;
 use crate::threads;
-use crate::{Change, Daemon, PeerTls, Peers, Route, Settings, kind_of};
+use crate::{Change, Daemon, PeerTls, Peers, Routes, Settings, kind_of};
 use bertha_core::{Addr, Error, ErrorKind};
 use bertha_datapath_shm::Users;
 use bertha_program::tls::PeerOptions;
@@ -35,9 +35,10 @@ pub struct Arguments {
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<Addr>,
     /// Leads the calls of a service to the daemon of another machine, or to a server of gRPC at grpc:ADDRESS, or by TLS at grpcs:ADDRESS or
-    /// grpcs:NAME@ADDRESS, with the name in its certificate, unless an application of this machine serves it. May be given several times.
+    /// grpcs:NAME@ADDRESS, with the name in its certificate, unless an application of this machine serves it. Up to 64 servers with commas
+    /// between them share the calls. May be given several times.
     #[arg(long, value_name = "SERVICE=ADDRESS", value_parser = route)]
-    route: Vec<(String, Route)>,
+    route: Vec<(String, Routes)>,
     /// Takes calls of gRPC at this address. Without --grpc-client-ca anyone who reaches it may call, and without --grpc-cert read.
     #[arg(long, value_name = "ADDRESS")]
     grpc: Option<SocketAddr>,
@@ -80,7 +81,7 @@ impl FromStr for Engine {
     }
 }
 
-fn route(text: &str) -> Result<(String, Route), Error> {
+fn route(text: &str) -> Result<(String, Routes), Error> {
     let parts = text.rsplit_once('=').filter(|(service, _)| !service.is_empty());
     let (service, to) = parts.ok_or_else(|| {
         Error::new(ErrorKind::Invalid, "a route is a service and an address, as in hotel=10.0.0.2:7000")
@@ -138,7 +139,8 @@ mod tests {
     #[test]
     fn a_route_is_a_service_and_an_address() {
         assert_eq!(route("a=b=10.0.0.2:7000").unwrap(), ("a=b".into(), "10.0.0.2:7000".parse().unwrap()));
-        for wrong in ["hotel", "=10.0.0.2:7000", "hotel=there"] {
+        assert_eq!(route("a=[::1]:70,grpc:[::1]:71").unwrap().1.iter().len(), 2);
+        for wrong in ["hotel", "=10.0.0.2:7000", "hotel=there", "hotel=[::1]:70,[::1]:70"] {
             assert!(route(wrong).is_err(), "{wrong}");
         }
     }

@@ -26,6 +26,8 @@ pub(crate) struct Call<S> {
     pub(crate) copied: usize,
     /// The server that has the request, and its number of the call.
     pub(crate) server: Option<(S, u64)>,
+    /// The call goes to its second server: the first was not reached.
+    pub(crate) is_second: bool,
 }
 
 /// The reason why a call does not begin.
@@ -57,7 +59,14 @@ impl<S> Calls<S> {
             Entry::Occupied(_) => Err(NotBegun::Twice),
             Entry::Vacant(_) if count >= MOST => Err(NotBegun::TooMany),
             Entry::Vacant(entry) => {
-                entry.insert(Call { method, message, milliseconds, copied: 0, server: None });
+                entry.insert(Call {
+                    method,
+                    message,
+                    milliseconds,
+                    copied: 0,
+                    server: None,
+                    is_second: false,
+                });
                 Ok(())
             }
         }

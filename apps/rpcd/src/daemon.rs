@@ -97,7 +97,7 @@ impl Daemon {
         let servers = Servers::new(peers.grpc_tls.clone());
         let state = Arc::new(State::new(services, servers, users, waiting, heap));
         for (service, to) in &peers.routes {
-            state.servers.check(to)?;
+            to.iter().try_for_each(|to| state.servers.check(to))?;
             state.services.lead(service, Some(to.clone()));
         }
         let listening = match &peers.listen {

@@ -127,6 +127,11 @@ impl<C> Given<C> {
         Some((caller, call))
     }
 
+    /// Returns the number of calls that the server has.
+    pub(crate) fn count(&self) -> usize {
+        self.open.len()
+    }
+
     /// Notes that the server gets no further calls.
     pub(crate) fn retire(&mut self) {
         self.is_retired = true;

@@ -10,13 +10,15 @@
 //!
 //! `run` has the tasks of a party; `caller`, `delivery` and `server` have the ways of messages; `link` is a party: an application with its
 //! heaps, or another daemon or a stranger (`peer`, `grpc`) with frames in their place; `services` finds the server of a call, and knows the
-//! policies.
+//! policies; `routing` has the peers of other machines, among which `balance` chooses.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
+mod again;
 mod arguments;
 mod attach;
+mod balance;
 mod caller;
 mod calls;
 mod change;
@@ -41,6 +43,8 @@ mod peer;
 mod refusals;
 mod rooms;
 mod route;
+mod routes;
+mod routing;
 mod run;
 mod sends;
 mod server;
@@ -59,3 +63,4 @@ pub use operator::Operator;
 pub use orders::kind_of;
 pub use peer::{PeerTls, Peers};
 pub use route::Route;
+pub use routes::Routes;

@@ -164,6 +164,11 @@ impl Link {
         }
     }
 
+    /// Returns true for another daemon or a stranger, whose messages are frames.
+    pub(crate) fn has_frames(&self) -> bool {
+        matches!(self.sends, Sends::Frames(_))
+    }
+
     /// Waits until the party has to hear something.
     pub(crate) async fn has_news(&self) {
         self.waits.notified().await;
@@ -240,9 +245,15 @@ impl Link {
         self.detached.notify_one();
     }
 
-    /// Waits until the application has to be detached.
+    /// Waits until the party has to be detached.
     pub(crate) async fn is_detached(&self) {
-        self.detached.notified().await;
+        loop {
+            self.detached.notified().await;
+            // A call that was on its way to a server when the server had none keeps it.
+            if self.role == Role::Caller || self.given.lock().is_over() {
+                return;
+            }
+        }
     }
 
     /// Makes the connection to a server end with the last of its calls, since later ones go elsewhere.

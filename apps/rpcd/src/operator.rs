@@ -1,7 +1,7 @@
 //! Changes by operators, while calls flow.
 
 use crate::change::Change;
-use crate::route::Route;
+use crate::routes::Routes;
 use crate::state::State;
 use bertha_managed::{Counted, Unchanged};
 use std::sync::Arc;
@@ -13,9 +13,9 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Returns a line for each service, with tabs: its name, its server, the number of its callers, and its engines.
+    /// Returns a line for each service, with tabs: its name, its server or the peers of its route, the number of its callers, and its engines.
     pub fn list(&self) -> String {
-        self.state.services.list()
+        self.state.services.list(self.state.now())
     }
 
     /// Returns the counts of the calls that have passed an engine [`metrics`](bertha_managed::engines::Metrics).
@@ -23,9 +23,9 @@ impl Operator {
         self.state.services.common().counts().read()
     }
 
-    /// Leads the calls of a service along a route, unless an application of this machine serves it; or nowhere. Calls under way stay where
-    /// they are.
-    pub fn lead(&self, service: &str, to: Option<Route>) {
+    /// Leads the calls of a service to one of these servers each, unless an application of this machine serves it; or nowhere. Calls under
+    /// way stay where they are.
+    pub fn lead(&self, service: &str, to: Option<Routes>) {
         self.state.services.lead(service, to);
     }
 

@@ -2,7 +2,7 @@
 
 use crate::change::Change;
 use crate::operator::Operator;
-use crate::route::Route;
+use crate::routes::Routes;
 use bertha_core::{Error, ErrorKind};
 use bertha_datapath_shm::Users;
 use bertha_managed::engines::built_in;
@@ -64,8 +64,8 @@ fn obey(line: &str, operator: &Operator) -> Result<String, Error> {
     let (service, change) = match Order::read(line).map_err(wrong)? {
         Order::List => return Ok(operator.list()),
         Order::Route { service, to } => {
-            let to = (!to.is_empty()).then(|| to.parse::<Route>()).transpose()?;
-            to.as_ref().map_or(Ok(()), |to| operator.state.servers.check(to))?;
+            let to = (!to.is_empty()).then(|| to.parse::<Routes>()).transpose()?;
+            to.iter().flat_map(Routes::iter).try_for_each(|to| operator.state.servers.check(to))?;
             operator.lead(&service, to);
             return Ok(String::new());
         }

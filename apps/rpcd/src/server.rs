@@ -23,6 +23,7 @@ pub(crate) fn take<'a>(
                 link.done(message.number);
             }
             Descriptor::Failure { call, kind, may_have_run, reason } => {
+                note(link, kind, may_have_run, state);
                 let failure = || Outcome::Failure { refusal: link.reason(kind, reason), may_have_run };
                 on_outcome(link, call, failure, now);
                 if reason.at != 0 {
@@ -64,7 +65,15 @@ fn on_outcome<'a>(link: &Link, call: u64, outcome: impl FnOnce() -> Outcome<'a>,
     }
 }
 
-/// Ends a call with a failure that a server of another kind gives. It may have run.
-pub(crate) fn fail(link: &Link, call: u64, refusal: Refusal, now: Duration) {
-    on_outcome(link, call, || Outcome::Failure { refusal, may_have_run: true }, now);
+/// Ends a call with a failure that a server of another kind gives.
+pub(crate) fn fail(link: &Arc<Link>, call: u64, refusal: Refusal, may_have_run: bool, state: &State) {
+    note(link, refusal.kind, may_have_run, state);
+    on_outcome(link, call, || Outcome::Failure { refusal, may_have_run }, state.now());
+}
+
+/// Notes a failure of a peer that takes calls and runs none. Without this it would have the fewest calls, and so get the most.
+fn note(link: &Arc<Link>, kind: FailureKind, may_have_run: bool, state: &State) {
+    if kind == FailureKind::Unavailable && !may_have_run && link.has_frames() {
+        state.services.failed(link, state.now());
+    }
 }

@@ -4,17 +4,18 @@ use crate::change::{Change, Policy};
 use crate::common::Common;
 use crate::link::Link;
 use crate::route::Route;
+use crate::routes::Routes;
+use crate::routing::Routing;
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::attach::Role;
 use bertha_managed::{Chain, Refusal, Unchanged};
-use bertha_schemas::Digest;
 use parking_lot::Mutex;
 use prost::Message;
 use prost_types::FileDescriptorSet;
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// Maximum number of names of services.
@@ -40,10 +41,8 @@ struct Service {
     since: u64,
     callers: Vec<Arc<Link>>,
     policies: Vec<Policy>,
-    /// The way to a server of another machine, where no application of this machine serves.
-    route: Option<Route>,
-    /// The party at the end of the route, for each schema of callers.
-    daemons: HashMap<Digest, Arc<Link>>,
+    /// The ways to servers of other machines, where no application of this machine serves.
+    routing: Routing,
 }
 
 /// A party that has to be connected.
@@ -103,35 +102,59 @@ impl Services {
         Ok(())
     }
 
-    /// Removes an application.
+    /// Removes a party.
     pub(crate) fn remove(&self, link: &Arc<Link>) {
         let mut services = self.services.lock();
         let Some(service) = services.get_mut(&link.service) else { return };
         service.server.take_if(|server| Arc::ptr_eq(server, link));
         service.callers.retain(|caller| !Arc::ptr_eq(caller, link));
-        service.daemons.retain(|_, daemon| !Arc::ptr_eq(daemon, link));
+        let digest = link.typed.schema.digest();
+        if service.callers.iter().all(|caller| caller.typed.schema.digest() != digest) {
+            service.routing.forget(digest);
+        }
         if service.is_empty() {
             services.remove(&link.service);
         }
     }
 
-    /// Returns the server of a caller's service.
-    pub(crate) fn server_of(&self, caller: &Link) -> Result<Arc<Link>, Refusal> {
+    /// Returns the server of the next call of a caller.
+    pub(crate) fn server_of(&self, caller: &Link, now: Duration) -> Result<Arc<Link>, Refusal> {
         let mut services = self.services.lock();
         let service = services.get_mut(&caller.service);
-        let Some(Service { server, route, daemons, .. }) = service else { return Err(nobody(caller)) };
-        match (server, route) {
-            (Some(server), _) => {
-                check(caller, server)?;
-                Ok(Arc::clone(server))
-            }
-            (None, Some(route)) => {
-                let digest = caller.typed.schema.digest();
-                let daemon = daemons.entry(digest).or_insert_with(|| self.dial(caller, route));
-                Ok(Arc::clone(daemon))
-            }
-            (None, None) => Err(nobody(caller)),
+        let Some(Service { server, routing, .. }) = service else { return Err(nobody(caller)) };
+        if let Some(server) = server {
+            check(caller, server)?;
+            return Ok(Arc::clone(server));
         }
+        let peer = routing.choose(caller.typed.schema.digest(), now, |to| self.dial(caller, to));
+        peer.ok_or_else(|| nobody(caller))
+    }
+
+    /// Returns true if the next call of a caller goes to a server that is not passed over.
+    pub(crate) fn has_any(&self, caller: &Link, now: Duration) -> bool {
+        let digest = caller.typed.schema.digest();
+        let mut services = self.services.lock();
+        let service = services.get_mut(&caller.service);
+        service.is_some_and(|service| service.server.is_some() || service.routing.has_any(digest, now))
+    }
+
+    /// Notes that the party at the end of a route takes calls. Returns the others of the route that are still being connected.
+    pub(crate) fn opened(&self, link: &Arc<Link>, now: Duration) -> Vec<Arc<Link>> {
+        self.routing_of(link, |routing| routing.opened(link, now)).unwrap_or_default()
+    }
+
+    /// Notes that the party at the end of a route cannot be reached, or refuses calls. Others of the route go before for a time.
+    pub(crate) fn failed(&self, link: &Arc<Link>, now: Duration) {
+        self.routing_of(link, |routing| routing.failed(link, now));
+    }
+
+    /// Notes that the party at the end of a route takes no more calls, or is gone.
+    pub(crate) fn closed(&self, link: &Arc<Link>, now: Duration) {
+        self.routing_of(link, |routing| routing.closed(link, now));
+    }
+
+    fn routing_of<T>(&self, link: &Link, change: impl FnOnce(&mut Routing) -> T) -> Option<T> {
+        self.services.lock().get_mut(&link.service).map(|service| change(&mut service.routing))
     }
 
     /// Returns the schemas of all applications that serve.
@@ -158,13 +181,12 @@ impl Services {
         those.min_by_key(|(since, _)| *since).map(|(_, server)| Arc::clone(server))
     }
 
-    /// Leads the calls of a service along a route, or nowhere, where no application of this machine serves it. Calls under
+    /// Leads the calls of a service along routes, or nowhere, where no application of this machine serves it. Calls under
     /// way stay where they are, and their connection ends with the last of them.
-    pub(crate) fn lead(&self, service: &str, to: Option<Route>) {
+    pub(crate) fn lead(&self, service: &str, to: Option<Routes>) {
         let mut services = self.services.lock();
         let entry = services.entry(service.to_owned()).or_default();
-        entry.route = to;
-        let earlier: Vec<_> = entry.daemons.drain().map(|(_, daemon)| daemon).collect();
+        let earlier = entry.routing.lead(to);
         if entry.is_empty() {
             services.remove(service);
         }
@@ -172,11 +194,11 @@ impl Services {
         earlier.iter().for_each(|daemon| daemon.retire());
     }
 
-    /// Returns a line for each service: its name, its server, the number of its callers, and its engines.
-    pub(crate) fn list(&self) -> String {
+    /// Returns a line for each service: its name, its server or the peers of its route, the number of its callers, and its engines.
+    pub(crate) fn list(&self, now: Duration) -> String {
         let services = self.services.lock();
         let mut lines: Vec<_> =
-            services.iter().map(|(name, service)| format!("{name}\t{service}\n")).collect();
+            services.iter().map(|(name, service)| format!("{name}\t{}\n", service.shown(now))).collect();
         lines.sort_unstable();
         lines.concat()
     }
@@ -229,20 +251,19 @@ impl Services {
 impl Service {
     /// Returns true if nothing is known of the service.
     fn is_empty(&self) -> bool {
-        let Self { server, since: _, callers, policies, route, daemons } = self;
-        server.is_none() && callers.is_empty() && policies.is_empty() && route.is_none() && daemons.is_empty()
+        let Self { server, since: _, callers, policies, routing } = self;
+        server.is_none() && callers.is_empty() && policies.is_empty() && routing.is_empty()
     }
-}
 
-impl fmt::Display for Service {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.server, &self.route) {
-            (Some(server), _) => f.write_str(&server.application)?,
-            (None, Some(route)) => write!(f, "at {route}")?,
-            (None, None) => f.write_str("none")?,
-        }
+    /// Returns the part of a line that tells of the service.
+    fn shown(&self, now: Duration) -> String {
+        let server = match (&self.server, self.routing.shown(now)) {
+            (Some(server), _) => server.application.clone(),
+            (None, Some(peers)) => format!("at {peers}"),
+            (None, None) => "none".into(),
+        };
         let engines: Vec<_> = self.policies.iter().map(ToString::to_string).collect();
-        write!(f, "\t{}\t{}", self.callers.len(), engines.join(", "))
+        format!("{server}\t{}\t{}", self.callers.len(), engines.join(", "))
     }
 }
 

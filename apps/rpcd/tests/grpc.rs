@@ -28,7 +28,7 @@ fn listening() -> Running {
 
 /// Starts a daemon that leads the calls of the hotel to a server of gRPC.
 fn leading(to: SocketAddr) -> Running {
-    let peers = Peers { routes: vec![("hotel".into(), Route::Grpc(to))], ..Peers::default() };
+    let peers = Peers { routes: vec![("hotel".into(), Route::Grpc(to).into())], ..Peers::default() };
     Running::with(Settings { peers, ..Settings::default() })
 }
 

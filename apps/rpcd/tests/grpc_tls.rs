@@ -38,7 +38,7 @@ fn certified(issued: &Issued) -> Running {
 
 /// Starts a daemon that leads the calls of the hotel to a server of gRPC of this name.
 fn leading(to: SocketAddr, name: &str, grpc_tls: GrpcTls) -> Running {
-    let routes = vec![("hotel".into(), Route::Grpcs(to, name.into()))];
+    let routes = vec![("hotel".into(), Route::Grpcs(to, name.into()).into())];
     Running::with(Settings { peers: Peers { routes, grpc_tls, ..Peers::default() }, ..Settings::default() })
 }
 

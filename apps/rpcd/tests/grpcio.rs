@@ -95,7 +95,7 @@ async fn is_called(grpc_tls: GrpcTls, arguments: &[&str]) {
 /// Calls the server in Python along a route, which `route` makes of its address.
 async fn calls(route: impl Fn(std::net::SocketAddr) -> Route, grpc_tls: GrpcTls, arguments: &[&str]) {
     let Some(server) = Program::start(&[&["server.py"], arguments].concat()).await else { return };
-    let routes = vec![("hotel".into(), route(server.printed.parse().unwrap()))];
+    let routes = vec![("hotel".into(), route(server.printed.parse().unwrap()).into())];
     let peers = Peers { routes, grpc_tls, ..Peers::default() };
     let daemon = Running::with(Settings { peers, ..Settings::default() });
     let client = daemon.client().await;

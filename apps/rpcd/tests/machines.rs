@@ -106,7 +106,7 @@ async fn a_connection_ends_when_a_route_leads_elsewhere_and_its_calls_have_ended
     for nights in 0..30 {
         let asked = request(client.heap(), "ada", nights, &[]);
         let call = client.call::<Reserve>(asked, Some(SOON));
-        let changed = async { near.operator.lead("hotel", Some(route.clone())) };
+        let changed = async { near.operator.lead("hotel", Some(route.clone().into())) };
         let (response, ()) = tokio::join!(call, changed);
         assert_eq!(response.unwrap().price, 100 * nights);
     }
@@ -224,7 +224,8 @@ async fn daemons_with_certificates_call_each_other_and_no_others() {
     let client = near.client().await;
     client.call::<Ping>(Empty {}, Some(SOON)).await.unwrap();
     for tls in [None, Some(certified("daemons"))] {
-        let routes = vec![("hotel".into(), bertha_rpcd::Route::Daemon(far.peer_addr.clone().unwrap()))];
+        let routes =
+            vec![("hotel".into(), bertha_rpcd::Route::Daemon(far.peer_addr.clone().unwrap()).into())];
         let stranger = Running::with(Settings {
             peers: Peers { routes, tls, ..Peers::default() },
             ..Settings::default()

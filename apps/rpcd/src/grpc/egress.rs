@@ -2,20 +2,22 @@
 
 mod request;
 
-use super::status::Status;
 use super::turns::Turns;
 use crate::end::end;
 use crate::link::Link;
-use crate::server;
 use crate::state::State;
+use crate::{again, server};
+use bertha_chunnels::rpc::FailureKind;
 use bertha_core::{Error, ErrorKind};
-use bertha_managed::{Descriptor, InHeap};
+use bertha_managed::{Descriptor, InHeap, Refusal};
 use bytes::Bytes;
-use h2::client::SendRequest;
-use request::{Asked, ask, origin};
+use h2::Ping;
+use h2::client::{Connection, SendRequest};
+use request::{Asked, Failed, ask, origin};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -50,6 +52,7 @@ pub(crate) async fn call(link: Arc<Link>, to: SocketAddr, name: Option<&str>, st
     };
     if let Err(error) = called.await {
         tracing::info!(%to, service, %error, "a server over HTTP/2 takes no calls");
+        state.services.failed(&link, state.now());
         end(&link, state, &format!("the server at {to} takes no calls of {service}: {error}"), false);
     }
 }
@@ -85,8 +88,10 @@ async fn make_calls(
         let shaken = builder.max_header_list_size(16 << 10).handshake::<_, Bytes>(Turns::new(stream)).await;
         shaken.map_err(|error| Error::new(ErrorKind::Malformed, format!("HTTP/2: {error}")))
     };
-    let (sender, connection) = by(latest, shaken).await?;
+    let (sender, mut connection) = by(latest, shaken).await?;
+    by(latest, is_heard(&mut connection)).await?;
     tracing::info!(%to, service, "a server over HTTP/2 takes calls");
+    again::open(link, state);
     let (asked, open) = (JoinSet::new(), HashMap::new());
     let mut calls = Calls { link, origin: origin.into(), state, asked, open };
     let error = tokio::select! {
@@ -97,6 +102,20 @@ async fn make_calls(
     tracing::info!(%to, service, error = error.map(tracing::field::display), "a server over HTTP/2 has gone");
     end(link, state, "the connection to the server has ended", true);
     Ok(())
+}
+
+/// Waits until the server has answered a ping: what takes a connection need not speak HTTP/2, and until then no call is sent.
+async fn is_heard<S>(connection: &mut Connection<S, Bytes>) -> Result<(), Error>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin,
+{
+    let closed = || Error::new(ErrorKind::Closed, "the server has closed the connection");
+    let mut pings = connection.ping_pong().ok_or_else(closed)?;
+    let failed = |error: h2::Error| Error::new(ErrorKind::Malformed, format!("HTTP/2: {error}"));
+    tokio::select! {
+        pong = pings.ping(Ping::opaque()) => pong.map(drop).map_err(failed),
+        ended = connection => Err(ended.err().map_or_else(closed, failed)),
+    }
 }
 
 /// The calls of a link.
@@ -110,11 +129,11 @@ struct Calls<'a> {
 }
 
 /// The number of a call, and its outcome.
-type Outcome = (u64, Result<request::Answer, Status>);
+type Outcome = (u64, Result<request::Answer, Failed>);
 
 impl Calls<'_> {
     /// Makes calls until there are no more to come.
-    async fn make(&mut self, sender: SendRequest<Bytes>) {
+    async fn make(&mut self, mut sender: SendRequest<Bytes>) {
         let mut descriptors = Vec::new();
         let reading = Arc::new(Semaphore::new(READ));
         loop {
@@ -122,6 +141,9 @@ impl Calls<'_> {
                 () = self.link.has_news() => drop(self.link.news(&mut descriptors)),
                 () = self.link.is_detached() => return,
                 Some(answered) = self.asked.join_next() => self.answer(answered),
+            }
+            if !descriptors.is_empty() && has_ended(&mut sender) {
+                descriptors.drain(..).for_each(|descriptor| self.leave(&descriptor));
             }
             for descriptor in descriptors.drain(..) {
                 self.take(descriptor, &sender, &reading);
@@ -140,18 +162,34 @@ impl Calls<'_> {
                     async move { (call, ask(&link.typed, sender, &origin, request, &reading).await) };
                 self.open.insert(call, self.asked.spawn(asking));
             }
-            Descriptor::Cancellation { call } => {
-                if let Some(asking) = self.open.remove(&call) {
-                    asking.abort();
-                }
-            }
+            Descriptor::Cancellation { call } => self.cancel(call),
             // Notices about frames, of which there are none.
             _ => {}
         }
     }
 
+    fn cancel(&mut self, call: u64) {
+        if let Some(asking) = self.open.remove(&call) {
+            asking.abort();
+        }
+    }
+
+    /// Leaves a call to another connection, since the server takes no more on this one.
+    fn leave(&mut self, descriptor: &Descriptor) {
+        self.state.services.closed(self.link, self.state.now());
+        self.link.retire();
+        match *descriptor {
+            Descriptor::Cancellation { call } => self.cancel(call),
+            _ => {
+                let reason = "the server takes no more calls on the connection".into();
+                let refusal = Refusal { kind: FailureKind::Unavailable, reason };
+                again::pass_on(self.link, descriptor, Some(&refusal), self.state);
+            }
+        }
+    }
+
     /// Takes the responses that had come whole when the connection ended.
-    async fn drain(mut self) {
+    async fn drain(&mut self) {
         while let Ok(Some(answered)) = timeout(DRAINED, self.asked.join_next()).await {
             self.answer(answered);
         }
@@ -167,7 +205,7 @@ impl Calls<'_> {
 }
 
 /// Gives the outcome of a call to its caller.
-fn answer(link: &Arc<Link>, call: u64, outcome: Result<request::Answer, Status>, state: &State) {
+fn answer(link: &Arc<Link>, call: u64, outcome: Result<request::Answer, Failed>, state: &State) {
     match outcome {
         Ok((frame, at)) => {
             let message = InHeap { at, bytes: frame.len() as u32, number: link.keep(frame) };
@@ -176,6 +214,13 @@ fn answer(link: &Arc<Link>, call: u64, outcome: Result<request::Answer, Status>,
                 tracing::error!(reason = breach.0, "the daemon does not follow its own protocol");
             }
         }
-        Err(status) => server::fail(link, call, status.refusal(), state.now()),
+        Err(Failed { status, may_have_run }) => {
+            server::fail(link, call, status.refusal(), may_have_run, state)
+        }
     }
+}
+
+/// Returns true if a connection takes no more calls: the server has said so, or the connection has failed.
+fn has_ended(sender: &mut SendRequest<Bytes>) -> bool {
+    matches!(sender.poll_ready(&mut Context::from_waker(Waker::noop())), Poll::Ready(Err(_)))
 }

@@ -1,6 +1,7 @@
 //! The way to a daemon whose application serves.
 
 use super::{PeerTls, greeting, tcp};
+use crate::again;
 use crate::end::end;
 use crate::link::Link;
 use crate::run::run_daemon;
@@ -41,12 +42,14 @@ where
     match asked.await {
         Ok(connection) => {
             tracing::info!(%to, service, "a daemon takes calls");
+            again::open(link, state);
             let ended = run_daemon(link, &connection, state).await;
             let error = ended.err().map(tracing::field::display);
             tracing::info!(%to, service, error, "the connection to a daemon has ended");
         }
         Err(error) => {
             tracing::info!(%to, service, %error, "a daemon takes no calls");
+            state.services.failed(link, state.now());
             end(link, state, &format!("the daemon at {to} takes no calls of {service}: {error}"), false);
         }
     }

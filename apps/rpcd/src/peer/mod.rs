@@ -10,7 +10,7 @@ mod listen;
 pub mod testing;
 
 use crate::grpc_tls::GrpcTls;
-use crate::route::Route;
+use crate::routes::Routes;
 use bertha::chunnels::Tls;
 use bertha::kernel::Tcp;
 use bertha_core::Addr;
@@ -27,7 +27,7 @@ pub struct Peers {
     /// The address at which other daemons connect. None do without one.
     pub listen: Option<Addr>,
     /// The ways to servers of other machines, by the names of services. An application of this machine that serves goes before.
-    pub routes: Vec<(String, Route)>,
+    pub routes: Vec<(String, Routes)>,
     /// The address at which callers of gRPC connect. None do without one.
     pub grpc: Option<SocketAddr>,
     /// TLS for gRPC.

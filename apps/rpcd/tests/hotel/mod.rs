@@ -226,7 +226,8 @@ impl Running {
         let peers =
             Peers { listen: Some("127.0.0.1:0".parse().unwrap()), tls: tls.clone(), ..Peers::default() };
         let far = Self::with(Settings { peers, ..Settings::default() });
-        let routes = vec![("hotel".into(), bertha_rpcd::Route::Daemon(far.peer_addr.clone().unwrap()))];
+        let routes =
+            vec![("hotel".into(), bertha_rpcd::Route::Daemon(far.peer_addr.clone().unwrap()).into())];
         let near =
             Self::with(Settings { peers: Peers { routes, tls, ..Peers::default() }, ..Settings::default() });
         [near, far]

@@ -4,11 +4,12 @@ use crate::grpc::status::{Code, Status};
 use crate::grpc::{body, message, time, translate};
 use crate::typed::Typed;
 use bertha_core::Buf;
-use bertha_schemas::{Limits, PrivateMemory};
+use bertha_schemas::{Limits, MessageId, PrivateMemory};
 use bytes::Bytes;
 use h2::client::SendRequest;
+use h2::{Reason, RecvStream};
 use http::header::{CONTENT_TYPE, TE};
-use http::{Method, Request, StatusCode, Version};
+use http::{Method, Request, Response, StatusCode, Version};
 use std::net::{IpAddr, SocketAddr};
 use tokio::sync::Semaphore;
 
@@ -26,6 +27,13 @@ pub(super) struct Asked {
 /// The frame of a response, and the address of the message in it.
 pub(super) type Answer = (Buf, u64);
 
+/// The failure of a call.
+#[derive(Debug)]
+pub(super) struct Failed {
+    pub(super) status: Status,
+    pub(super) may_have_run: bool,
+}
+
 /// Sends a request, and waits for the response. The future resets the stream when it is dropped.
 pub(super) async fn ask(
     typed: &Typed,
@@ -33,19 +41,38 @@ pub(super) async fn ask(
     origin: &str,
     asked: Asked,
     reading: &Semaphore,
-) -> Result<Answer, Status> {
-    let unknown = || Status::new(Code::Unimplemented, "the schema has no such method");
-    let messages = typed.method(asked.method).ok_or_else(unknown)?;
+) -> Result<Answer, Failed> {
+    let messages = typed.method(asked.method).ok_or_else(unknown).map_err(Failed::before)?;
+    let (request, body) = prepare(typed, messages.request, origin, asked).map_err(Failed::before)?;
+    let unsent = |error: h2::Error| Failed::before(body::broken(&error));
+    let mut sender = sender.ready().await.map_err(unsent)?;
+    let (response, mut stream) = sender.send_request(request, false).map_err(unsent)?;
+    // A stream that takes no more of the body has its response, or the reason, in the place of the response.
+    let _written = body::write(&mut stream, body, true).await;
+    let response = response.await.map_err(|error| Failed::of(&error))?;
+    Ok(read(typed, messages.response, response, reading).await?)
+}
+
+/// Returns the head and the body of a request.
+fn prepare(
+    typed: &Typed,
+    message: MessageId,
+    origin: &str,
+    asked: Asked,
+) -> Result<(Request<()>, Bytes), Status> {
     let frame = asked.frame.ok_or_else(|| Status::new(Code::Internal, "the request has no message"))?;
-    let plan = &typed.plan;
-    let encoded = translate::body(plan, messages.request, &frame, asked.at)?;
-    drop(frame);
-    let request = head(typed, origin, asked.method, asked.milliseconds).ok_or_else(unknown)?;
-    let broken = |error: h2::Error| body::broken(&error);
-    let mut sender = sender.ready().await.map_err(broken)?;
-    let (response, mut stream) = sender.send_request(request, false).map_err(broken)?;
-    body::write(&mut stream, encoded, true).await?;
-    let response = response.await.map_err(broken)?;
+    let body = translate::body(&typed.plan, message, &frame, asked.at)?;
+    let head = head(typed, origin, asked.method, asked.milliseconds).ok_or_else(unknown)?;
+    Ok((head, body))
+}
+
+/// Reads a response.
+async fn read(
+    typed: &Typed,
+    message: MessageId,
+    response: Response<RecvStream>,
+    reading: &Semaphore,
+) -> Result<Answer, Status> {
     if response.status() != StatusCode::OK {
         return Err(of_http(response.status()));
     }
@@ -56,11 +83,37 @@ pub(super) async fn ask(
     let mut stream = response.into_body();
     let limit = Limits::default().encoded + message::PREFIX;
     let answer = body::read(&mut stream, limit, reading).await?;
-    let trailers = stream.trailers().await.map_err(broken)?.unwrap_or_default();
+    let trailers = stream.trailers().await.map_err(|error| body::broken(&error))?.unwrap_or_default();
     match Status::read(&trailers) {
-        None => translate::frame(plan, messages.response, &answer.bytes),
+        None => translate::frame(&typed.plan, message, &answer.bytes),
         Some(status) => Err(status),
     }
+}
+
+impl Failed {
+    /// Returns the failure of a call that was not sent.
+    fn before(status: Status) -> Self {
+        Self { status, may_have_run: false }
+    }
+
+    /// Returns the failure of a call that the server has not answered. It did not run if the server refuses its stream, or says that it came
+    /// behind the last that it takes (RFC 9113, sections 6.8 and 8.7).
+    fn of(error: &h2::Error) -> Self {
+        let is_refused = error.is_reset() && error.reason() == Some(Reason::REFUSED_STREAM);
+        let is_behind = error.is_go_away();
+        Self { status: body::broken(error), may_have_run: !(error.is_remote() && (is_refused || is_behind)) }
+    }
+}
+
+impl From<Status> for Failed {
+    fn from(status: Status) -> Self {
+        Self { status, may_have_run: true }
+    }
+}
+
+#[cold]
+fn unknown() -> Status {
+    Status::new(Code::Unimplemented, "the schema has no such method")
 }
 
 /// Returns the beginning of the addresses of a server's methods.
