@@ -161,7 +161,7 @@ fn bit(peer: usize) -> u64 {
 
 /// Returns a number below `count` for a draw.
 fn scaled(draw: u32, count: u32) -> u32 {
-    (u64::from(draw) * u64::from(count) >> 32) as u32
+    ((u64::from(draw) * u64::from(count)) >> 32) as u32
 }
 
 /// Returns the member of a set at a place below its size.

@@ -90,7 +90,7 @@ async fn refuse_all(listener: &TcpListener) -> TcpStream {
         }
     };
     socket.write_all(b"\0\0\0\x04\0\0\0\0\0").await.unwrap();
-    socket.write_all(&[b"\0\0\x08\x06\x01\0\0\0\0", &payload[..]].concat()).await.unwrap();
+    socket.write_all(&[&b"\0\0\x08\x06\x01\0\0\0\0"[..], &payload].concat()).await.unwrap();
     heard.clear();
     // A frame HEADERS, which is whole.
     while !heard.windows(2).any(|bytes| bytes == [1, 4]) {
