@@ -129,6 +129,10 @@ enum Command {
     #[cfg(feature = "managed")]
     #[command(hide = true)]
     ManagedServe(figures::managed::ServeOptions),
+    /// Makes large calls through a daemon for some time, and prints their rate
+    #[cfg(feature = "managed")]
+    #[command(hide = true)]
+    ManagedAsk(figures::managed::AskOptions),
     /// Is a box of a bundle, as the program bertha-bundler is
     #[command(hide = true)]
     Bundler(bertha_bundler::Arguments),
@@ -180,6 +184,8 @@ fn main() -> ExitCode {
         Command::Rpcd(arguments) => figures::managed::be_daemon(arguments).map(|()| true),
         #[cfg(feature = "managed")]
         Command::ManagedServe(options) => figures::managed::serve(&options).map(|()| true),
+        #[cfg(feature = "managed")]
+        Command::ManagedAsk(options) => figures::managed::ask(&options).map(|()| true),
         Command::Bundler(arguments) => be_box(arguments).map(|()| true),
         #[cfg(feature = "local")]
         Command::Mortal { peer } => figures::local::mortal(&peer).map(|()| true),

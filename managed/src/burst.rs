@@ -65,6 +65,12 @@ impl Burst {
         queue.extend(self.messages.extract_if(first.., |message| message.kind == Kind::Request));
     }
 
+    /// Moves the requests that are to wait to the end of a queue.
+    pub fn hold_if(&mut self, queue: &mut VecDeque<Message>, mut is_to_wait: impl FnMut(&Message) -> bool) {
+        let waiting = |message: &mut Message| message.kind == Kind::Request && is_to_wait(message);
+        queue.extend(self.messages.extract_if(.., waiting));
+    }
+
     /// Ends each cancellation whose request waits in this queue, and the request: no engine behind sees them.
     pub fn cancel_held(&mut self, queue: &mut VecDeque<Message>) {
         let Self { messages, ended, .. } = self;
@@ -79,6 +85,10 @@ impl Burst {
         });
         ended.extend(cancelled);
         ended.append(&mut requests);
+    }
+
+    pub(crate) fn requests_mut(&mut self) -> impl Iterator<Item = &mut Message> {
+        self.messages.iter_mut().filter(|message| message.kind == Kind::Request)
     }
 
     /// Refuses the messages for which there is a reason. Their callers get failures.

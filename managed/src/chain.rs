@@ -16,6 +16,9 @@ pub trait Contents {
     /// # Errors
     /// Fails with what is wrong with the request.
     fn copy(&mut self, request: &Message) -> Result<(Box<PrivateMemory>, u64), Fault>;
+
+    /// Returns the number of bytes that a copy of a request takes. Of one of more than `most`, it is some number above `most`.
+    fn measure(&mut self, request: &Message, most: u32) -> u32;
 }
 
 /// The engines of a binding's calls, in the order in which requests pass them. Outcomes pass them in the opposite order.
@@ -100,6 +103,7 @@ impl Chain {
             let Place { engine, entering, .. } = &mut self.places[place];
             go_before(entering, burst);
             fill(burst, engine.as_ref(), contents);
+            weigh(burst, engine.as_ref(), contents);
             engine.requests(burst, now);
             self.refused.extend(burst.take_refused());
             self.answer(place, now);
@@ -258,6 +262,18 @@ fn fill(burst: &mut Burst, engine: &dyn Engine, contents: &mut impl Contents) {
             Err(fault) => Some(Refusal::of_fault(&fault, "request")),
         }
     });
+}
+
+/// Has requests counted that the engine weighs.
+fn weigh(burst: &mut Burst, engine: &dyn Engine, contents: &mut impl Contents) {
+    if let Some(most) = engine.weighs() {
+        for request in burst.requests_mut() {
+            request.bytes = match &request.content {
+                Some(content) => u32::try_from(content.used()).unwrap_or(u32::MAX),
+                None => contents.measure(request, most),
+            };
+        }
+    }
 }
 
 /// The engine in the place of one that is lost. It lets no request pass.

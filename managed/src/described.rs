@@ -9,6 +9,7 @@ use prost_types::{
     ServiceDescriptorProto,
 };
 use std::sync::Arc;
+use std::task::Waker;
 
 /// The method whose request has fields.
 pub(crate) const RESERVE: u32 = 1;
@@ -55,6 +56,8 @@ pub(crate) fn binding() -> Binding {
         caller: "desk".into(),
         service: "hotel".into(),
         counts: Arc::default(),
+        traffic: Arc::default(),
+        waker: Waker::noop().clone(),
         schema: Arc::new(schema),
         plan: Arc::new(plan),
     }
@@ -95,5 +98,9 @@ impl Contents for Heap {
         let encoded = &self.encoded[request.at as usize - 1];
         let at = plan.decode(message, encoded, &mut *memory, Limits::default())?;
         Ok((memory, at))
+    }
+
+    fn measure(&mut self, request: &Message, _: u32) -> u32 {
+        request.bytes
     }
 }

@@ -1,10 +1,11 @@
 //! The interface of engines.
 
-use crate::{Burst, CallCounts, Message, Settings, Unsuitable};
+use crate::{Burst, CallCounts, Message, Settings, Traffic, Unsuitable};
 use bertha_schemas::{Path, Plan, Schema};
 use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Duration;
 
 /// A policy on the calls of one [`Binding`].
@@ -30,6 +31,11 @@ pub trait Engine: Debug + Send {
     fn reads(&self, method: u32) -> &[Path] {
         let _ = method;
         &[]
+    }
+
+    /// Returns a number of bytes, if the engine asks which requests are [larger](Message::bytes) than that.
+    fn weighs(&self) -> Option<u32> {
+        None
     }
 
     /// Changes settings. Those that are not named stay.
@@ -81,6 +87,10 @@ pub struct Binding {
     pub service: Arc<str>,
     /// The counts of all calls, to which engines may add.
     pub counts: Arc<CallCounts>,
+    /// The calls of all callers that are on their way.
+    pub traffic: Arc<Traffic>,
+    /// Makes the chain work on requests soon, even without messages: an engine that holds some keeps it where engines of other callers find it.
+    pub waker: Waker,
     /// The schema that both ends have.
     pub schema: Arc<Schema>,
     /// The plan of the schema.

@@ -30,6 +30,7 @@ mod order;
 mod party;
 mod settings;
 mod shares;
+mod traffic;
 
 pub use bertha_chunnels::rpc::{Failure, FailureKind};
 #[cfg(all(target_pointer_width = "64", target_endian = "little"))]
@@ -45,3 +46,4 @@ pub use order::Order;
 pub use party::Party;
 pub use settings::{Settings, Unsuitable};
 pub use shares::Shares;
+pub use traffic::Traffic;

@@ -13,7 +13,8 @@ pub struct Message {
     pub call: u64,
     /// The place of the method among those of the schema.
     pub method: u32,
-    /// Number of bytes that the message takes in memory.
+    /// Number of bytes that the message takes in memory, as its sender says. Before an engine that [weighs](crate::Engine::weighs) requests
+    /// gets one, they are counted, and all if they are no more than it asks for.
     pub bytes: u32,
     /// The address of the message's structure: in `content` if there is one, else in the application's heap. Zero without a structure.
     pub at: u64,

@@ -248,4 +248,17 @@ impl Contents for Copies<'_> {
         self.made.push((request.call, memory.used()));
         Ok((memory, at))
     }
+
+    fn measure(&mut self, request: &Message, most: u32) -> u32 {
+        let typed = &self.link.typed;
+        let (Some(messages), Some(number)) = (typed.method(request.method), self.calls.message(request.call))
+        else {
+            return request.bytes;
+        };
+        let bytes = self
+            .link
+            .sends
+            .read(number, |sent| typed.plan.measure(messages.request, sent, request.at, most.into()));
+        u32::try_from(bytes).unwrap_or(u32::MAX)
+    }
 }

@@ -1,12 +1,12 @@
 //! The memory and the counts that all parties have in common.
 
 use crate::mappings::Mappings;
-use bertha_managed::CallCounts;
+use bertha_managed::{CallCounts, Traffic};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The room for the frames of all parties that are no applications, the mappings of all that are, and the counts of calls. Clones are the
-/// same.
+/// The room for the frames of all parties that are no applications, the mappings of all that are, the counts of calls, and the calls on their
+/// way. Clones are the same.
 ///
 /// A party may have a quarter of what is free, and so a heap's bytes while it is alone. The more others have, the less a party gets, and
 /// it gets something however many they are.
@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) struct Common {
     room: Arc<Room>,
     counts: Arc<CallCounts>,
+    traffic: Arc<Traffic>,
     mappings: Mappings,
 }
 
@@ -27,7 +28,7 @@ impl Common {
     /// Makes an empty room of which a party that is alone may have the bytes of a heap.
     pub(crate) fn new(heap: usize) -> Self {
         let room = Arc::new(Room { taken: AtomicUsize::new(0), bytes: heap.saturating_mul(5) });
-        Self { room, counts: Arc::default(), mappings: Mappings::of_system() }
+        Self { room, counts: Arc::default(), traffic: Arc::default(), mappings: Mappings::of_system() }
     }
 
     /// Returns the mappings that applications take.
@@ -38,6 +39,11 @@ impl Common {
     /// Returns the counts of calls by engines.
     pub(crate) fn counts(&self) -> &Arc<CallCounts> {
         &self.counts
+    }
+
+    /// Returns the calls on their way, as engines see them.
+    pub(crate) fn traffic(&self) -> &Arc<Traffic> {
+        &self.traffic
     }
 
     /// Returns true if a party may have so many bytes more than those that it has.

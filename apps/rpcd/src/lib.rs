@@ -22,6 +22,7 @@ mod balance;
 mod caller;
 mod calls;
 mod change;
+mod changed;
 mod common;
 mod daemon;
 mod delivery;

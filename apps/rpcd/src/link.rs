@@ -1,6 +1,7 @@
 //! A party with one service: an application that is attached, or another daemon.
 
 use crate::calls::Calls;
+use crate::changed::Changed;
 use crate::common::Common;
 use crate::given::Given;
 use crate::lends::{Lends, Waiting};
@@ -23,6 +24,7 @@ use parking_lot::{Mutex, RwLock};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
+use std::task::Waker;
 use tokio::sync::Notify;
 
 /// Number of descriptors that wait to be heard, besides calls, above which nothing more is taken of a caller.
@@ -53,8 +55,8 @@ pub(crate) struct Link {
     unhurried: Notify,
     /// The news were taken.
     heard: Notify,
-    /// The engines have changed.
-    pub(crate) changed: Notify,
+    /// The engines have work beside the party's messages. They hold it too, to tell each other.
+    pub(crate) changed: Arc<Changed>,
     /// The application has no place any more.
     detached: Notify,
     /// The calls that the application makes. Who holds this lock may take that of an outbox, and not the other way round.
@@ -125,7 +127,9 @@ impl Link {
         (sends, lends): (Sends, Lends),
         common: &Common,
     ) -> Self {
-        let chain = Chain::new(typed.binding(without_port(&application), &service, common.counts()));
+        let changed = Arc::new(Changed::default());
+        let waker = Waker::from(Arc::clone(&changed));
+        let chain = Chain::new(typed.binding(without_port(&application), &service, common, waker));
         Self {
             application,
             service,
@@ -138,7 +142,7 @@ impl Link {
             waits: Notify::new(),
             unhurried: Notify::new(),
             heard: Notify::new(),
-            changed: Notify::new(),
+            changed,
             detached: Notify::new(),
             caller: Mutex::new(Caller::new(chain)),
             given: Mutex::new(Given::new(heap)),
@@ -277,7 +281,7 @@ impl Link {
 
     /// Makes the task of the application look for what is due.
     pub(crate) fn look(&self) {
-        self.changed.notify_one();
+        self.changed.tell();
     }
 
     /// Tells the party something.

@@ -60,7 +60,8 @@ async fn receive(link: &Arc<Link>, queue: &impl Connection<Data = Buf>, state: &
         let due = link.caller.lock().open.chain.due();
         tokio::select! {
             count = queue.recv_batch(&mut received, TURN) => count.map(drop)?,
-            () = link.changed.notified() => {}
+            // An engine tells this one when a call ends, whose caller hears of it first.
+            () = link.changed.told() => yield_now().await,
             () = state.until(due) => {}
         }
         for bytes in received.drain(..) {

@@ -16,6 +16,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use std::task::Waker;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// Maximum number of names of services.
@@ -225,7 +226,8 @@ impl Services {
         change.apply_to_policies(&mut policies)?;
         let typed = server.map(|server| Arc::clone(&server.typed));
         if let (Some(typed), Change::Add { .. }) = (&typed, change) {
-            change.apply(&mut Chain::new(typed.binding("", service, self.common.counts())))?;
+            let binding = typed.binding("", service, &self.common, Waker::noop().clone());
+            change.apply(&mut Chain::new(binding))?;
         }
         let is_other = |caller: &Link| {
             let digest = caller.typed.schema.digest();

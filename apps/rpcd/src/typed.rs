@@ -1,9 +1,11 @@
 //! Services whose types are known.
 
-use bertha_managed::{Binding, CallCounts};
+use crate::common::Common;
+use bertha_managed::Binding;
 use bertha_schemas::{MessageId, Method, Plan, Schema, Unsuitable};
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::task::Waker;
 
 /// The schema of a service, with the messages of its methods.
 #[derive(Debug)]
@@ -43,11 +45,13 @@ impl Typed {
     }
 
     /// Returns what engines need of the calls of a caller.
-    pub(crate) fn binding(&self, caller: &str, service: &str, counts: &Arc<CallCounts>) -> Binding {
+    pub(crate) fn binding(&self, caller: &str, service: &str, common: &Common, waker: Waker) -> Binding {
         Binding {
             caller: caller.into(),
             service: service.into(),
-            counts: Arc::clone(counts),
+            counts: Arc::clone(common.counts()),
+            traffic: Arc::clone(common.traffic()),
+            waker,
             schema: Arc::clone(&self.schema),
             plan: Arc::clone(&self.plan),
         }

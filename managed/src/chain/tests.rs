@@ -1,6 +1,6 @@
 use super::*;
 use crate::described::{Heap, about, binding, request};
-use crate::engines::{Acl, Null, Quota, RateLimit};
+use crate::engines::{Acl, Null, Qos, Quota, RateLimit};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -240,7 +240,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Cancel),
         3 => Just(Step::Answer),
         3 => (0..500_u64).prop_map(Step::Pass),
-        2 => (0..4_usize, 0..3_usize).prop_map(|(behind, kind)| Step::Add(behind, kind)),
+        2 => (0..4_usize, 0..4_usize).prop_map(|(behind, kind)| Step::Add(behind, kind)),
         1 => (0..4_usize).prop_map(Step::Remove),
         1 => (0..4_usize).prop_map(Step::Upgrade),
         1 => (0..4_usize, 1..200_u64).prop_map(|(engine, rate)| Step::Limit(engine, rate)),
@@ -288,6 +288,7 @@ proptest! {
                     match kind {
                         0 => path.add(behind, &name, Null, ""),
                         1 => path.add(behind, &name, RateLimit, "per-second=100 burst=3 queue=60"),
+                        2 => path.add(behind, &name, Qos, "small=0 bulk=16"),
                         _ => path.add(behind, &name, Quota, "calls=50"),
                     }
                 }

@@ -144,8 +144,15 @@ fn a_list_judges_methods_that_have_the_field_and_nothing_unread() {
 #[test]
 fn engines_are_restored_from_their_own_state() {
     let binding: Binding = binding();
-    let settings = ["field=customer deny=eve,bob", "", "", "calls=7", "per-second=3 burst=2 queue=1"]
-        .map(|text| text.parse().unwrap());
+    let settings = [
+        "field=customer deny=eve,bob",
+        "",
+        "",
+        "small=1 bulk=2 hold=3",
+        "calls=7",
+        "per-second=3 burst=2 queue=1",
+    ]
+    .map(|text| text.parse().unwrap());
     for (kind, settings) in built_in().into_iter().zip(settings) {
         let engine = kind.make(settings, &binding).unwrap();
         let mut before = engine.take_apart();

@@ -2,6 +2,7 @@
 
 mod copy;
 mod frame;
+mod measure;
 
 pub(crate) use frame::FIRST;
 pub use frame::Frame;

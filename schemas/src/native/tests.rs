@@ -182,6 +182,24 @@ fn a_copy_ends_at_the_limits() {
     assert_eq!(full.copy(Limits::default().memory(both - 1)).unwrap_err(), Fault::Large(both - 1));
 }
 
+#[test]
+fn a_measure_ends_above_its_bound_and_in_memory_that_leads_to_itself() {
+    let mut full = Full::new();
+    let size = full.plan.size(full.id) as u64;
+    let at = full.at;
+    let measure = |full: &Full, most| full.plan.measure(full.id, &full.memory, full.at, most);
+    full.set(1, &at.to_le_bytes());
+    assert_eq!(measure(&full, u64::MAX), 101 * size);
+    assert_eq!(measure(&full, 3 * size), 4 * size);
+    full.set(1, &8_u64.to_le_bytes());
+    assert_eq!(measure(&full, u64::MAX), 2 * size, "the structure is outside");
+    full.set(1, &[0; 8]);
+    // Texts that are many and long, of which a bound needs none.
+    full.set(7, &Reference { at, len: u32::MAX, capacity: 0 }.to_bytes());
+    full.set(3, &Reference { at, len: 4096, capacity: 0 }.to_bytes());
+    assert_eq!(measure(&full, 4096), size + 16 * u64::from(u32::MAX) + 4096);
+}
+
 proptest! {
     /// A copy of any memory is a message by all rules: it can be encoded, and a copy of it is the same.
     #[test]
@@ -192,6 +210,11 @@ proptest! {
         let mut once = PrivateMemory::of(1 << 20);
         if plan.copy(id, &Frame::of(&bytes), Frame::MESSAGE + 8 * start, &mut once, limits).is_ok() {
             prop_assert!(once.used() <= 1 << 16);
+            let measured = |most| plan.measure(id, &Frame::of(&bytes), Frame::MESSAGE + 8 * start, most);
+            prop_assert_eq!(measured(u64::MAX), once.used() as u64);
+            let least = plan.size(id) as u64;
+            prop_assert!((least..=measured(u64::MAX)).contains(&measured(least)));
+            prop_assert_eq!(measured(least) > least, measured(u64::MAX) > least);
             let mut twice = PrivateMemory::of(1 << 20);
             plan.copy(id, &Frame::of(once.as_bytes()), Frame::MESSAGE, &mut twice, limits).unwrap();
             prop_assert_eq!(once.as_bytes(), twice.as_bytes());

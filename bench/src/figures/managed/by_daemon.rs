@@ -1,6 +1,7 @@
 //! The applications at the daemons of their hosts.
 
-use super::bench::calls::{Client, Handler, Server};
+pub(super) use super::bench::calls::Client;
+use super::bench::calls::{Handler, Server};
 use super::bench::{Answer, Question};
 use super::{ANSWER, SERVICE};
 use crate::rpc::{Load, Sample};
@@ -37,21 +38,26 @@ pub(super) async fn serve(socket: &Path) -> Result<(), Error> {
 /// # Errors
 /// Errors of the attachment, and the first call that fails.
 pub(super) async fn ask(socket: &Path, load: Load) -> Result<Sample, Error> {
-    let attached = Attach::new(socket, "client").client(SERVICE).await.map_err(failed)?;
-    let client = Arc::new(Client::new(attached));
+    let client = Arc::new(client(socket, "client").await?);
     load.run(move |payload| {
         let client = Arc::clone(&client);
-        async move {
-            let mut question = Question::new_in(client.heap());
-            question.payload_mut().extend_from_slice(&payload);
-            question.customer_mut().push_str("alice");
-            let answer =
-                client.ask(question).await.map_err(Error::while_doing(ErrorKind::Bertha, "calling"))?;
-            // A load counts the bytes that came back.
-            Ok(if answer.payload().len() == ANSWER { payload.len() } else { 0 })
-        }
+        async move { call(&client, &payload).await }
     })
     .await
+}
+
+/// Attaches an application that asks, under this name.
+pub(super) async fn client(socket: &Path, name: &str) -> Result<Client, Error> {
+    Ok(Client::new(Attach::new(socket, name).client(SERVICE).await.map_err(failed)?))
+}
+
+/// Makes a call. Returns the number of bytes of the payload if the answer is right, as a load counts them.
+pub(super) async fn call(client: &Client, payload: &[u8]) -> Result<usize, Error> {
+    let mut question = Question::new_in(client.heap());
+    question.payload_mut().extend_from_slice(payload);
+    question.customer_mut().push_str("alice");
+    let answer = client.ask(question).await.map_err(Error::while_doing(ErrorKind::Bertha, "calling"))?;
+    Ok(if answer.payload().len() == ANSWER { payload.len() } else { 0 })
 }
 
 fn failed(error: bertha_core::Error) -> Error {

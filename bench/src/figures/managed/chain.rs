@@ -6,7 +6,7 @@ use crate::harness::{in_time, runtime};
 use crate::rpc::{Load, Sample};
 use crate::{Error, ErrorKind};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// A way from one application to the other.
@@ -102,6 +102,14 @@ impl Chain {
                 Entrance::Grpc(addr) => by_tonic::ask(*addr, load).await,
             }
         }))
+    }
+
+    /// Returns the socket at which applications that ask attach, if there is a daemon.
+    pub(super) fn socket(&self) -> Option<&Path> {
+        match &self.entrance {
+            Entrance::Daemon(socket) => Some(socket),
+            Entrance::Grpc(_) => None,
+        }
     }
 
     /// Returns the number of MiB in memory of the process beside the application that asks, if there is one.

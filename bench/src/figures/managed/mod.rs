@@ -7,6 +7,7 @@
 //! | [`rows`] | the rows, and their budgets |
 //! | [`chain`] | the processes between the two applications |
 //! | [`by_daemon`], [`by_tonic`] | the two applications |
+//! | [`qos`], [`large`] | an application with small calls beside one with large requests |
 //! | [`envoy`] | settings of Envoy |
 //! | [`process`] | a process, its output and its memory |
 
@@ -14,7 +15,9 @@ mod by_daemon;
 mod by_tonic;
 mod chain;
 mod envoy;
+mod large;
 mod process;
+mod qos;
 mod rows;
 
 use crate::harness::runtime;
@@ -23,6 +26,7 @@ use bertha_program::Termination;
 use clap::Args;
 use std::path::PathBuf;
 
+pub(crate) use large::{AskOptions, ask};
 pub(crate) use rows::run;
 
 /// Types of the schema in `proto/calls.proto`.

@@ -1,7 +1,7 @@
 //! The rows, after Table 3.2 and Figures 3.4 to 3.6 of the seed.
 
 use super::chain::{Chain, Way};
-use super::envoy;
+use super::{envoy, qos};
 use crate::Error;
 use crate::harness::{Effort, Paired, Placement, alternate, run_on};
 use crate::report::{Budget, Report};
@@ -51,6 +51,7 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
         rates(&mut report, effort)?;
         goodput(&mut report, effort)?;
         policies(&mut report, effort)?;
+        qos::rows(&mut report, effort)?;
         Ok(report)
     })
 }

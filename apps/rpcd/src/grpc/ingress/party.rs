@@ -109,7 +109,7 @@ async fn tend(link: Arc<Link>, calls: Arc<Pending>, state: Arc<State>) {
         let due = link.caller.lock().open.chain.due();
         tokio::select! {
             () = link.has_news() => drop(link.news(&mut descriptors)),
-            () = link.changed.notified() => {}
+            () = link.changed.told() => {}
             () = state.until(due) => {}
         }
         for descriptor in descriptors.drain(..) {
