@@ -92,7 +92,7 @@ fn large_requests_have_the_room_together_and_callers_take_turns() {
     assert_eq!((other.woken(ZERO), one.woken(ZERO)), (None, Some(vec![3])));
     let failure = Refusal { kind: FailureKind::Failed, reason: "no".into() };
     let mut burst = Burst::new();
-    [0, 2].map(|call| burst.push(about(call, Kind::Failure(failure.clone()))).unwrap());
+    [0, 2].into_iter().for_each(|call| burst.push(about(call, Kind::Failure(failure.clone()))).unwrap());
     one.engine.responses(&mut burst, ZERO);
     assert_eq!(one.woken(ZERO), None);
     assert_eq!(other.woken(ZERO), Some(vec![0]), "and the turn goes on");
@@ -151,7 +151,7 @@ fn a_cancellation_takes_its_request_out_of_the_queue() {
     other.send([request(0), large(1)], ZERO);
     one.send((0..3).map(large), ZERO);
     let mut burst = Burst::new();
-    [0, 2].map(|call| burst.push(about(call, Kind::Cancellation)).unwrap());
+    [0, 2].into_iter().for_each(|call| burst.push(about(call, Kind::Cancellation)).unwrap());
     one.engine.requests(&mut burst, ZERO);
     assert!(burst.is_empty());
     assert_eq!(burst.take_ended().count(), 4, "requests and their cancellations");
