@@ -94,7 +94,7 @@ impl Contents for Heap {
         self.copies += 1;
         let Binding { plan, .. } = binding();
         let message = plan.message("hotel.Request").unwrap();
-        let mut memory = Box::new(PrivateMemory::of(1 << 12));
+        let mut memory = Box::new(PrivateMemory::of(1 << 18));
         let encoded = &self.encoded[request.at as usize - 1];
         let at = plan.decode(message, encoded, &mut *memory, Limits::default())?;
         Ok((memory, at))

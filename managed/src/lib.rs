@@ -28,6 +28,8 @@ mod message;
 mod method;
 mod order;
 mod party;
+#[cfg(feature = "plugins")]
+pub mod plugin;
 mod settings;
 mod shares;
 mod traffic;

@@ -48,6 +48,25 @@ pub enum Order {
         /// The settings that change.
         settings: String,
     },
+    /// The daemon opens a library with a kind of engine, or with another version of one.
+    Load {
+        /// The absolute path of the library.
+        path: String,
+    },
+    /// A kind of engine that was loaded can be named no more.
+    Unload {
+        /// The name of the kind.
+        kind: String,
+    },
+    /// The newest version of its kind takes the place of an engine, with its state and the requests that it holds.
+    Upgrade {
+        /// The name of the service.
+        service: String,
+        /// The name of the engine.
+        name: String,
+        /// The kind of the engine.
+        kind: String,
+    },
     /// Calls of a service pass an engine no more.
     Remove {
         /// The name of the service.
@@ -83,6 +102,9 @@ impl Order {
             Self::List => &["list"],
             Self::Add { service, name, kind, settings } => &["add", service, name, kind, settings],
             Self::Configure { service, name, settings } => &["configure", service, name, settings],
+            Self::Load { path } => &["load", path],
+            Self::Unload { kind } => &["unload", kind],
+            Self::Upgrade { service, name, kind } => &["upgrade", service, name, kind],
             Self::Remove { service, name } => &["remove", service, name],
             Self::Route { service, to } => &["route", service, to],
         };
@@ -107,10 +129,12 @@ impl Order {
         }
         let order = Self::parts_of(line)?;
         let (service, name) = match &order {
-            Self::List => return Ok(order),
+            Self::List | Self::Load { .. } => return Ok(order),
+            Self::Unload { kind } => (kind, kind),
             Self::Route { service, .. } => (service, service),
             Self::Add { service, name, .. }
             | Self::Configure { service, name, .. }
+            | Self::Upgrade { service, name, .. }
             | Self::Remove { service, name } => (service, name),
         };
         if [service, name].into_iter().all(|name| is_name(name)) { Ok(order) } else { Err(NO_NAME) }
@@ -128,6 +152,12 @@ impl Order {
             ("configure", [service, name, settings]) => {
                 let [service, name, settings] = [service, name, settings].map(Clone::clone);
                 Ok(Self::Configure { service, name, settings })
+            }
+            ("load", [path]) => Ok(Self::Load { path: path.clone() }),
+            ("unload", [kind]) => Ok(Self::Unload { kind: kind.clone() }),
+            ("upgrade", [service, name, kind]) => {
+                let [service, name, kind] = [service, name, kind].map(Clone::clone);
+                Ok(Self::Upgrade { service, name, kind })
             }
             ("remove", [service, name]) => Ok(Self::Remove { service: service.clone(), name: name.clone() }),
             ("route", [service, to]) => Ok(Self::Route { service: service.clone(), to: to.clone() }),
@@ -175,8 +205,9 @@ impl Order {
 }
 
 const CONTROL: Malformed = Malformed { what: "a name or a setting of an order has a control character" };
-const UNKNOWN: Malformed =
-    Malformed { what: "an order is list, add, configure, remove or route, with its parts" };
+const UNKNOWN: Malformed = Malformed {
+    what: "an order is list, load, unload, add, configure, upgrade, remove or route, with its parts",
+};
 
 #[cfg(test)]
 mod tests {
@@ -195,6 +226,9 @@ mod tests {
                 settings: text("x=1 y=2"),
             },
             Order::Configure { service: text("a"), name: text("n"), settings: text("") },
+            Order::Load { path: text("/a b") },
+            Order::Unload { kind: text("k") },
+            Order::Upgrade { service: text("a"), name: text("n"), kind: text("k") },
             Order::Remove { service: text("a"), name: text("n") },
             Order::Route { service: text("a"), to: text("10.0.0.1:7000") },
         ];
@@ -214,7 +248,18 @@ mod tests {
         }
         let long = Order::Route { service: "x".repeat(Order::LONGEST), to: String::new() };
         assert!(long.to_line().is_err());
-        for wrong in ["", "lis", "list\t", "add\ta\tb\tc", "remove\ta", "route\ta\tb\tc"] {
+        for wrong in [
+            "",
+            "lis",
+            "list\t",
+            "add\ta\tb\tc",
+            "remove\ta",
+            "route\ta\tb\tc",
+            "load",
+            "load\ta\tb",
+            "unload",
+            "upgrade\ta\tb",
+        ] {
             assert_eq!(Order::read(wrong), Err(UNKNOWN), "{wrong:?}");
         }
         assert_eq!(Order::read("remove\ta\0\tn"), Err(CONTROL));
@@ -226,7 +271,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_line_is_an_order_or_none(line in "(list|add|remove|route|configure)?[a\t =]{0,12}") {
+        fn any_line_is_an_order_or_none(line in "(list|load|unload|add|upgrade|remove|route|configure)?[a\t =]{0,12}") {
             if let Ok(order) = Order::read(&line) {
                 prop_assert_eq!(order.to_line().unwrap(), line + "\n");
             }

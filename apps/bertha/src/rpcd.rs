@@ -1,7 +1,7 @@
 //! `bertha rpcd`: orders to the daemon of typed calls.
 
 use crate::output;
-use bertha::Error;
+use bertha::{Error, ErrorKind};
 use bertha_managed::Order;
 use bertha_program::Termination;
 use clap::{Args, Subcommand};
@@ -19,13 +19,36 @@ pub(crate) struct Rpcd {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Lists services, with their servers or the peers of their routes, the number of their callers, and their engines.
+    /// Lists services, with their servers or the peers of their routes, the number of their callers, and their engines; and libraries of engines.
     List,
+    /// Has the daemon open a library with a kind of engine, or with another version of one, which engines to come are of. Root or the
+    /// daemon's user has to own the file, and nobody else may be able to write it.
+    Load {
+        /// The library.
+        #[arg(value_name = "FILE")]
+        path: PathBuf,
+    },
+    /// Closes the library of a kind of engine, which no service may have.
+    Unload {
+        /// The kind.
+        #[arg(value_name = "NAME")]
+        kind: String,
+    },
+    /// Puts the newest version of its kind in the place of an engine, with its state and the calls that it holds.
+    Upgrade {
+        /// The service.
+        service: String,
+        /// The name of the engine.
+        name: String,
+        /// The kind of the engine, which is the engine's name by default.
+        #[arg(value_name = "NAME")]
+        kind: Option<String>,
+    },
     /// Lets the calls of a service pass another engine, behind the others.
     Add {
         /// The service.
         service: String,
-        /// The kind of the engine: acl, null, quota or rate-limit.
+        /// The kind of the engine: acl, metrics, null, quota or rate-limit, or one that was loaded.
         #[arg(value_name = "NAME")]
         kind: String,
         /// The settings of the engine, as in per-second=100.
@@ -69,19 +92,29 @@ impl Rpcd {
     }
 
     async fn run(self) -> Result<(), Error> {
-        let order = self.command.order();
+        let order = self.command.order()?;
         let answer = order.give(&self.socket).await?;
         match order {
-            Order::List => table(&answer),
+            Order::List => tables(&answer),
             _ => Ok(()),
         }
     }
 }
 
 impl Command {
-    fn order(self) -> Order {
-        match self {
+    fn order(self) -> Result<Order, Error> {
+        Ok(match self {
             Self::List => Order::List,
+            Self::Load { path } => {
+                let path = std::path::absolute(path)?.into_os_string().into_string();
+                let wrong = |_| Error::new(ErrorKind::Invalid, "the path of a library has to be UTF-8");
+                Order::Load { path: path.map_err(wrong)? }
+            }
+            Self::Unload { kind } => Order::Unload { kind },
+            Self::Upgrade { service, name, kind } => {
+                let kind = kind.unwrap_or_else(|| name.clone());
+                Order::Upgrade { service, name, kind }
+            }
             Self::Add { service, kind, settings, name } => {
                 let name = name.unwrap_or_else(|| kind.clone());
                 Order::Add { service, name, kind, settings: settings.join(" ") }
@@ -91,20 +124,31 @@ impl Command {
             }
             Self::Remove { service, name } => Order::Remove { service, name },
             Self::Route { service, to } => Order::Route { service, to: to.unwrap_or_default() },
-        }
+        })
     }
 }
 
-/// Prints the daemon's lines with columns of equal widths.
-fn table(lines: &str) -> Result<(), Error> {
-    let rows: Vec<Vec<&str>> = ["service\tserver\tcallers\tengines"]
-        .into_iter()
-        .chain(lines.lines())
-        .map(|line| line.split('\t').collect())
-        .collect();
+/// Prints the daemon's lines: those about services, and those about libraries behind an empty one.
+fn tables(lines: &str) -> Result<(), Error> {
+    let mut lines = lines.lines();
+    let services: Vec<_> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
+    table("service\tserver\tcallers\tengines", &services)?;
+    let libraries: Vec<_> = lines.collect();
+    if libraries.is_empty() {
+        return Ok(());
+    }
+    output::line("")?;
+    table("kind\tlibrary", &libraries)
+}
+
+/// Prints lines below a head, with columns of equal widths but the last.
+fn table(head: &str, lines: &[&str]) -> Result<(), Error> {
+    let rows: Vec<Vec<&str>> =
+        [&head].into_iter().chain(lines).map(|line| line.split('\t').collect()).collect();
     let width =
         |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
-    let widths: Vec<_> = (0..3).map(|column| width(column).unwrap_or(0)).collect();
+    let columns = head.split('\t').count();
+    let widths: Vec<_> = (0..columns - 1).map(|column| width(column).unwrap_or(0)).collect();
     for row in &rows {
         let cells = row.iter().enumerate().map(|(place, cell)| match widths.get(place) {
             Some(width) => format!("{cell:width$}  "),

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_rpcd::{Daemon, Settings};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Output;
 use tokio::process::Command;
@@ -35,5 +37,43 @@ async fn policies_are_added_listed_changed_and_removed() {
     let refused = rpcd(&socket, &["remove", "hotel", "nothing"]).await;
     assert!(!refused.status.success());
     assert!(String::from_utf8(refused.stderr).unwrap().contains("there is no engine nothing"));
+    running.abort();
+}
+
+#[tokio::test]
+async fn libraries_of_engines_are_loaded_upgraded_listed_and_unloaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("rpcd");
+    let library = folder.path().join("pace.so");
+    let built = std::env::current_exe().unwrap().with_file_name("libbertha_example_engine.so");
+    std::fs::copy(built, &library).unwrap();
+    std::fs::set_permissions(&library, Permissions::from_mode(0o755)).unwrap();
+    let daemon = Daemon::listen(&socket, Settings::default()).await.unwrap();
+    let running = tokio::spawn(daemon.run());
+    let path = library.to_str().unwrap();
+    for arguments in [
+        &["load", path][..],
+        &["add", "hotel", "pace", "microseconds=10"],
+        &["load", path],
+        &["upgrade", "hotel", "pace"],
+        &["add", "hotel", "pace", "--as", "other"],
+        &["upgrade", "hotel", "other", "pace"],
+        &["remove", "hotel", "other"],
+    ] {
+        let output = rpcd(&socket, arguments).await;
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+    }
+    let listed = String::from_utf8(rpcd(&socket, &["list"]).await.stdout).unwrap();
+    let expected = format!(
+        "service  server  callers  engines\n\
+         hotel    none    0        pace (pace microseconds=10)\n\n\
+         kind  library\n\
+         pace  {path}\n"
+    );
+    assert_eq!(listed, expected);
+    let refused = rpcd(&socket, &["unload", "pace"]).await;
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("the engine pace of hotel is of this kind"));
+    assert!(rpcd(&socket, &["remove", "hotel", "pace"]).await.status.success());
+    assert!(rpcd(&socket, &["unload", "pace"]).await.status.success());
     running.abort();
 }

@@ -2,7 +2,7 @@
 
 use crate::grpc_tls::GrpcOptions;
 use crate::threads;
-use crate::{Change, Daemon, PeerTls, Peers, Routes, Settings, kind_of};
+use crate::{Change, Daemon, Operator, PeerTls, Peers, Routes, Settings};
 use bertha_core::{Addr, Error, ErrorKind};
 use bertha_datapath_shm::Users;
 use bertha_program::tls::PeerOptions;
@@ -31,6 +31,9 @@ pub struct Arguments {
     /// An engine that calls of a service pass, as in `hotel:acl:field=customer deny=eve`. May be given several times.
     #[arg(long, value_name = "ENGINE")]
     engine: Vec<Engine>,
+    /// A library with a kind of engine, by its absolute path, which --engine may name then. May be given several times.
+    #[arg(long, value_name = "FILE")]
+    load: Vec<PathBuf>,
     /// Takes calls of the daemons of other machines at this address. Without --tls-cert anyone who reaches it may call.
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<Addr>,
@@ -60,7 +63,18 @@ pub struct Arguments {
 #[derive(Debug, Clone)]
 struct Engine {
     service: String,
-    change: Change,
+    kind: String,
+    settings: bertha_managed::Settings,
+}
+
+impl Engine {
+    fn add(self, operator: &Operator) -> Result<(), Error> {
+        let Self { service, kind, settings } = self;
+        let kind = operator.kind(&kind)?;
+        let change = Change::Add { name: kind.name().to_owned(), kind, settings };
+        let added = operator.change(&service, &change);
+        added.map_err(|error| Error::new(ErrorKind::Invalid, format!("--engine {service}: {error}")))
+    }
 }
 
 impl FromStr for Engine {
@@ -75,9 +89,7 @@ impl FromStr for Engine {
             );
         };
         let settings = parts.next().unwrap_or_default().parse().map_err(|error| format!("{error}"))?;
-        let kind = kind_of(kind).map_err(|error| error.to_string())?;
-        let change = Change::Add { name: kind.name().to_owned(), kind, settings };
-        Ok(Self { service: service.to_owned(), change })
+        Ok(Self { service: service.to_owned(), kind: kind.to_owned(), settings })
     }
 }
 
@@ -111,10 +123,10 @@ impl Arguments {
         let operator = daemon.operator();
         let watched = self.metrics.begin("bertha-rpcd")?;
         crate::metrics::add(&watched, &operator)?;
-        for Engine { service, change } in &self.engine {
-            let added = operator.change(service, change);
-            added.map_err(|error| Error::new(ErrorKind::Invalid, format!("--engine {service}: {error}")))?;
+        for path in &self.load {
+            operator.load(path).await?;
         }
+        self.engine.into_iter().try_for_each(|engine| engine.add(&operator))?;
         if let Some(addr) = daemon.peer_addr() {
             say(format!("daemons connect at {addr}"));
         }
@@ -146,9 +158,8 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_that_does_not_exist_is_named() {
+    fn what_is_no_engine_is_named() {
         let error = |text: &str| text.parse::<Engine>().unwrap_err();
-        assert!(error("hotel:ac").contains("no engine ac; those that are built in are acl, metrics, null"));
         assert!(error("hotel").contains("as in hotel:rate-limit"));
         assert!(error("hotel:acl:deny").contains("deny=10"));
         assert_eq!("hotel:acl:field=a deny=b".parse::<Engine>().unwrap().service, "hotel");

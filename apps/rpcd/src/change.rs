@@ -57,6 +57,15 @@ impl fmt::Display for Policy {
 }
 
 impl Policy {
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns true if the engine is of this kind, of whichever version.
+    pub(crate) fn is_of(&self, kind: &str) -> bool {
+        self.kind.name() == kind
+    }
+
     pub(crate) fn add_to(&self, chain: &mut Chain) -> Result<(), Unchanged> {
         chain.add(usize::MAX, &self.name, Arc::clone(&self.kind), self.settings.clone())?;
         self.changes.iter().try_for_each(|changed| chain.configure(&self.name, changed.clone()))
@@ -75,11 +84,25 @@ impl Change {
         }
     }
 
-    /// Takes an engine out of a chain that another chain refused. Other changes stay: they suit each chain or none.
-    pub(crate) fn undo(&self, chain: &mut Chain) {
-        if let Self::Add { name, .. } = self {
-            // It was added, so it is there.
-            let _removed = chain.remove(name);
+    /// Checks that a caller to come would get the engine that this change makes.
+    pub(crate) fn check(&self, policies: &[Policy], mut chain: Chain) -> Result<(), Unchanged> {
+        let (Self::Add { name, .. } | Self::Upgrade { name, .. }) = self else { return Ok(()) };
+        let mut changed = policies.iter().filter(|policy| policy.name == *name);
+        changed.try_for_each(|policy| policy.add_to(&mut chain))
+    }
+
+    /// Changes a chain back, because another chain refused the change. A change of settings stays: it suits each chain or none.
+    pub(crate) fn undo(&self, before: &[Policy], chain: &mut Chain) {
+        let undone = match self {
+            Self::Add { name, .. } => chain.remove(name),
+            Self::Upgrade { name, .. } => match before.iter().find(|policy| policy.name == *name) {
+                Some(Policy { kind, .. }) => chain.upgrade(name, Arc::clone(kind)),
+                None => Ok(()),
+            },
+            Self::Configure { .. } | Self::Remove { .. } => Ok(()),
+        };
+        if let Err(error) = undone {
+            tracing::warn!(change = ?self, %error, "a change is not undone");
         }
     }
 

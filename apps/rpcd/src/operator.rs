@@ -3,8 +3,13 @@
 use crate::change::Change;
 use crate::routes::Routes;
 use crate::state::State;
-use bertha_managed::{Counted, Unchanged};
+use bertha_core::{Error, ErrorKind};
+use bertha_managed::plugin::Plugin;
+use bertha_managed::{Counted, EngineKind, Unchanged};
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
+use tokio::task::spawn_blocking;
 
 /// A handle of a daemon by which operators change policies.
 #[derive(Debug, Clone)]
@@ -13,9 +18,46 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Returns a line for each service, with tabs: its name, its server or the peers of its route, the number of its callers, and its engines.
+    /// Returns a line for each service, with tabs: its name, its server or the peers of its route, the number of its callers, and its
+    /// engines. If there are libraries of
+    /// engines, an empty line follows, and a line for each: the name of its kind, and its path.
     pub fn list(&self) -> String {
-        self.state.services.list(self.state.now())
+        let (services, kinds) = (self.state.services.list(self.state.now()), self.state.kinds.list());
+        if kinds.is_empty() { services } else { format!("{services}\n{kinds}") }
+    }
+
+    /// Returns the kind of engine of a name; the newest version of one that was loaded.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) with the names that there are.
+    pub fn kind(&self, name: &str) -> Result<Arc<dyn EngineKind>, Error> {
+        self.state.kinds.find(name)
+    }
+
+    /// Loads the library of a kind of engine, or of another version of it, which engines to come are of. Those that are there stay what they
+    /// are until they are [upgraded](Change::Upgrade).
+    ///
+    /// # Errors
+    /// The errors of [`Plugin::load`]. [`Invalid`](ErrorKind::Invalid) if an engine of its name is built in.
+    pub async fn load(&self, path: &Path) -> Result<(), Error> {
+        let path = path.to_owned();
+        // The system reads the file, and runs code of the library.
+        let loading = spawn_blocking(move || Plugin::load(&path));
+        self.state.kinds.add(loading.await.map_err(io::Error::other)??)
+    }
+
+    /// Takes a loaded kind of engine away.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) if none of this name is loaded, or if a service has an engine of it.
+    pub fn unload(&self, kind: &str) -> Result<(), Error> {
+        match self.state.services.engine_of(kind) {
+            Some(engine) => Err(Error::new(
+                ErrorKind::Invalid,
+                format!("{kind} is not unloaded: {engine} is of this kind"),
+            )),
+            None => self.state.kinds.remove(kind),
+        }
     }
 
     /// Returns the counts of the calls that have passed an engine [`metrics`](bertha_managed::engines::Metrics).

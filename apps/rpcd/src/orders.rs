@@ -5,10 +5,9 @@ use crate::operator::Operator;
 use crate::routes::Routes;
 use bertha_core::{Error, ErrorKind};
 use bertha_datapath_shm::Users;
-use bertha_managed::engines::built_in;
-use bertha_managed::{EngineKind, Order};
+use bertha_managed::Order;
 use bertha_runtime::tokio::Credentials;
-use std::sync::Arc;
+use std::path::Path;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
@@ -26,26 +25,13 @@ pub(crate) async fn serve(socket: UnixStream, operator: &Operator) {
     }
 }
 
-/// Returns the kind of engine of a name.
-///
-/// # Errors
-/// Fails with the names of those that are built in.
-pub fn kind_of(name: &str) -> Result<Arc<dyn EngineKind>, Error> {
-    let found = built_in().into_iter().find(|kind| kind.name() == name);
-    found.ok_or_else(|| {
-        let names: Vec<_> = built_in().iter().map(|kind| kind.name().to_owned()).collect();
-        let what = format!("there is no engine {name}; those that are built in are {}", names.join(", "));
-        Error::new(ErrorKind::Invalid, what)
-    })
-}
-
 async fn answer(mut socket: UnixStream, operator: &Operator) -> Result<(), Error> {
     let peer = Credentials::of_peer(&socket)?;
     let result = if Users::Same.contain(peer.user) {
         let mut line = String::new();
         BufReader::new((&mut socket).take(Order::LONGEST as u64)).read_line(&mut line).await?;
         match line.strip_suffix('\n') {
-            Some(line) => obey(line, operator),
+            Some(line) => obey(line, operator).await,
             None => Err(wrong("an order is a line of at most 64 KiB, with an end")),
         }
     } else {
@@ -60,7 +46,7 @@ async fn answer(mut socket: UnixStream, operator: &Operator) -> Result<(), Error
     Ok(())
 }
 
-fn obey(line: &str, operator: &Operator) -> Result<String, Error> {
+async fn obey(line: &str, operator: &Operator) -> Result<String, Error> {
     let (service, change) = match Order::read(line).map_err(wrong)? {
         Order::List => return Ok(operator.list()),
         Order::Route { service, to } => {
@@ -69,8 +55,22 @@ fn obey(line: &str, operator: &Operator) -> Result<String, Error> {
             operator.lead(&service, to);
             return Ok(String::new());
         }
+        Order::Load { path } => {
+            operator.load(Path::new(&path)).await?;
+            tracing::info!(path, "an operator loaded a library");
+            return Ok(String::new());
+        }
+        Order::Unload { kind } => {
+            operator.unload(&kind)?;
+            tracing::info!(kind, "an operator unloaded a kind of engine");
+            return Ok(String::new());
+        }
         Order::Add { service, name, kind, settings } => {
-            (service, Change::Add { name, kind: kind_of(&kind)?, settings: settings.parse().map_err(wrong)? })
+            let (kind, settings) = (operator.kind(&kind)?, settings.parse().map_err(wrong)?);
+            (service, Change::Add { name, kind, settings })
+        }
+        Order::Upgrade { service, name, kind } => {
+            (service, Change::Upgrade { name, kind: operator.kind(&kind)? })
         }
         Order::Configure { service, name, settings } => {
             (service, Change::Configure { name, settings: settings.parse().map_err(wrong)? })

@@ -204,6 +204,15 @@ impl Services {
         lines.concat()
     }
 
+    /// Returns the name of an engine of this kind, with its service, if there is one.
+    pub(crate) fn engine_of(&self, kind: &str) -> Option<String> {
+        let services = self.services.lock();
+        services.iter().find_map(|(name, service)| {
+            let engine = service.policies.iter().find(|policy| policy.is_of(kind))?;
+            Some(format!("the engine {} of {name}", engine.name()))
+        })
+    }
+
     fn dial(&self, caller: &Link, to: &Route) -> Arc<Link> {
         let (service, typed) = (caller.service.clone(), Arc::clone(&caller.typed));
         let link =
@@ -217,17 +226,18 @@ impl Services {
     /// another schema than the server's, which has no calls there, is detached instead: it keeps nobody from a policy.
     pub(crate) fn change(&self, service: &str, change: &Change) -> Result<(), Unchanged> {
         let _order = self.changes.lock();
-        let (server, callers, mut policies) = {
+        let (server, callers, before) = {
             let services = self.services.lock();
             services.get(service).map_or_else(Default::default, |service| {
                 (service.server.clone(), service.callers.clone(), service.policies.clone())
             })
         };
+        let mut policies = before.clone();
         change.apply_to_policies(&mut policies)?;
         let typed = server.map(|server| Arc::clone(&server.typed));
-        if let (Some(typed), Change::Add { .. }) = (&typed, change) {
+        if let Some(typed) = typed.as_ref().or(callers.first().map(|caller| &caller.typed)) {
             let binding = typed.binding("", service, &self.common, Waker::noop().clone());
-            change.apply(&mut Chain::new(binding))?;
+            change.check(&policies, Chain::new(binding))?;
         }
         let is_other = |caller: &Link| {
             let digest = caller.typed.schema.digest();
@@ -241,7 +251,9 @@ impl Services {
                 self.remove(caller);
                 caller.detach();
             } else if let Err(error) = changed {
-                callers[..place].iter().for_each(|caller| change.undo(&mut caller.caller.lock().open.chain));
+                for caller in &callers[..place] {
+                    change.undo(&before, &mut caller.caller.lock().open.chain);
+                }
                 return Err(error);
             }
         }

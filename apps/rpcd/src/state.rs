@@ -1,6 +1,7 @@
 //! The settings and services that all applications of a daemon have in common.
 
 use crate::grpc_tls::Servers;
+use crate::kinds::Kinds;
 use crate::refusals::NotTaken;
 use crate::services::Services;
 use crate::typed::Typed;
@@ -20,6 +21,7 @@ const LARGE: usize = 16 << 10;
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) services: Services,
+    pub(crate) kinds: Kinds,
     pub(crate) servers: Servers,
     pub(crate) users: Users,
     pub(crate) waiting: Waiting,
@@ -41,6 +43,7 @@ impl State {
     ) -> Self {
         Self {
             services,
+            kinds: Kinds::default(),
             servers,
             users,
             waiting,

@@ -33,7 +33,7 @@ impl Two {
         let (got, at_hotel) = unbounded_channel();
         let mut server = daemon.server().await;
         tokio::spawn(async move {
-            while let Ok(call) = server.next().await {
+            while let Ok(mut call) = server.next().await {
                 got.send(call.request::<Reserve>().unwrap().nights).unwrap();
                 answer(call).await;
             }

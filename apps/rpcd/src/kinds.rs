@@ -1,0 +1,92 @@
+//! The kinds of engines that operators can name: built in, and loaded from libraries.
+
+use bertha_core::{Error, ErrorKind};
+use bertha_managed::EngineKind;
+use bertha_managed::engines::built_in;
+use bertha_managed::plugin::Plugin;
+use parking_lot::Mutex;
+use std::fmt::Write;
+use std::sync::{Arc, Weak};
+
+/// The kinds that are loaded, in the order in which they came.
+#[derive(Debug, Default)]
+pub(crate) struct Kinds(Mutex<Vec<Loaded>>);
+
+/// A version of a kind. Its library is open as long as there are engines of it, or it is the newest of its name.
+#[derive(Debug)]
+struct Loaded {
+    version: Weak<Plugin>,
+    newest: Option<Arc<Plugin>>,
+}
+
+impl Loaded {
+    fn is_newest_of(&self, name: &str) -> bool {
+        self.newest.as_ref().is_some_and(|kind| kind.name() == name)
+    }
+}
+
+impl Kinds {
+    /// Returns the kind of a name; the newest version of one that was loaded.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) with the names that there are.
+    pub(crate) fn find(&self, name: &str) -> Result<Arc<dyn EngineKind>, Error> {
+        if let Some(found) = built_in().into_iter().find(|kind| kind.name() == name) {
+            return Ok(found);
+        }
+        let kinds = self.0.lock();
+        let mut loaded = kinds.iter().filter_map(|kind| kind.newest.as_ref());
+        if let Some(found) = loaded.clone().find(|kind| kind.name() == name) {
+            return Ok(Arc::clone(found) as Arc<dyn EngineKind>);
+        }
+        let names: Vec<_> = built_in().iter().map(|kind| kind.name().to_owned()).collect();
+        let mut what = format!("there is no engine {name}; those that are built in are {}", names.join(", "));
+        if let Some(first) = loaded.next() {
+            let loaded: Vec<_> = [first].into_iter().chain(loaded).map(|kind| kind.name()).collect();
+            // A text takes whatever is written to it.
+            let _written = write!(what, ", and those that are loaded {}", loaded.join(", "));
+        }
+        Err(Error::new(ErrorKind::Invalid, what))
+    }
+
+    /// Adds a kind, or a version of one that takes the place of an earlier version for engines to come.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) if an engine of this name is built in.
+    pub(crate) fn add(&self, kind: Plugin) -> Result<(), Error> {
+        if built_in().iter().any(|built_in| built_in.name() == kind.name()) {
+            let what =
+                format!("{} is not loaded: an engine {} is built in", kind.path().display(), kind.name());
+            return Err(Error::new(ErrorKind::Invalid, what));
+        }
+        let kind = Arc::new(kind);
+        let mut kinds = self.0.lock();
+        kinds
+            .iter_mut()
+            .filter(|known| known.is_newest_of(kind.name()))
+            .for_each(|known| known.newest = None);
+        kinds.retain(|known| known.version.strong_count() > 0);
+        kinds.push(Loaded { version: Arc::downgrade(&kind), newest: Some(kind) });
+        Ok(())
+    }
+
+    /// Takes a loaded kind away.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) if none of this name is loaded.
+    pub(crate) fn remove(&self, name: &str) -> Result<(), Error> {
+        let mut kinds = self.0.lock();
+        let place = kinds.iter().position(|kind| kind.is_newest_of(name));
+        let place = place.ok_or_else(|| {
+            Error::new(ErrorKind::Invalid, format!("no engine {name} is loaded from a library"))
+        })?;
+        kinds.remove(place);
+        Ok(())
+    }
+
+    /// Returns a line for each version that is open, with tabs: the name of its kind, and the path from which it was loaded.
+    pub(crate) fn list(&self) -> String {
+        let open: Vec<_> = self.0.lock().iter().filter_map(|kind| kind.version.upgrade()).collect();
+        open.iter().map(|kind| format!("{}\t{}\n", kind.name(), kind.path().display())).collect()
+    }
+}
