@@ -206,6 +206,31 @@ impl Chain {
         upgraded
     }
 
+    /// Lets all requests go on that engines hold: each behind its engine, before later ones. An engine behind may hold them again.
+    pub fn release(&mut self) {
+        // The last first, so that requests which are ahead stay so.
+        for place in (0..self.places.len()).rev() {
+            let there = &mut self.places[place];
+            let mut parts = std::mem::replace(&mut there.engine, Box::new(Closed)).take_apart();
+            let mut held = std::mem::take(&mut parts.held);
+            // An engine that does not understand its own state leaves a place that lets nothing pass.
+            if let Ok(engine) = there.kind.restore(&mut parts, &self.binding) {
+                there.engine = engine;
+            }
+            let behind = self.entrance(place + 1);
+            behind.append(&mut held);
+            behind.append(&mut parts.held);
+        }
+    }
+
+    /// Returns true if an engine of this name reads fields of requests.
+    pub fn reads(&self, name: &str) -> bool {
+        let mut methods = 0..self.binding.schema.methods().len();
+        self.find(name).is_ok_and(|place| {
+            methods.any(|method| !self.places[place].engine.reads(method as u32).is_empty())
+        })
+    }
+
     fn find(&self, name: &str) -> Result<usize, Unchanged> {
         let place = self.places.iter().position(|place| place.name == name);
         place.ok_or_else(|| Unchanged::NoEngine(name.to_owned()))

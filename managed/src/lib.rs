@@ -19,6 +19,7 @@ pub mod attach;
 mod burst;
 mod call_counts;
 mod chain;
+mod change;
 #[cfg(test)]
 mod described;
 mod descriptor;
@@ -30,8 +31,10 @@ mod order;
 mod party;
 #[cfg(feature = "plugins")]
 pub mod plugin;
+pub mod policies;
 mod settings;
 mod shares;
+mod signal;
 mod traffic;
 
 pub use bertha_chunnels::rpc::{Failure, FailureKind};
@@ -40,12 +43,15 @@ pub use bertha_datapath_shm::heap;
 pub use burst::Burst;
 pub use call_counts::{CallCounts, Counted, Status};
 pub use chain::{Chain, Contents, Unchanged};
+pub use change::{Change, Policy};
 pub use descriptor::{Descriptor, Done, InHeap, NoDescriptor};
 pub use engine::{Binding, Engine, EngineKind, Parts};
 pub use message::{Kind, Message, Refusal};
 pub use method::{Method, Service};
 pub use order::Order;
 pub use party::Party;
+pub use policies::Policies;
 pub use settings::{Settings, Unsuitable};
 pub use shares::Shares;
+pub use signal::Signal;
 pub use traffic::Traffic;

@@ -21,8 +21,6 @@ mod attach;
 mod balance;
 mod caller;
 mod calls;
-mod change;
-mod changed;
 mod common;
 mod daemon;
 mod delivery;
@@ -58,7 +56,7 @@ mod threads;
 mod typed;
 
 pub use arguments::Arguments;
-pub use change::Change;
+pub use bertha_managed::Change;
 pub use daemon::{Daemon, Settings};
 pub use grpc_tls::GrpcTls;
 pub use operator::Operator;

@@ -1,11 +1,10 @@
 //! Changes by operators, while calls flow.
 
-use crate::change::Change;
 use crate::routes::Routes;
 use crate::state::State;
 use bertha_core::{Error, ErrorKind};
 use bertha_managed::plugin::Plugin;
-use bertha_managed::{Counted, EngineKind, Unchanged};
+use bertha_managed::{Change, Counted, EngineKind, Unchanged};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,11 +1,10 @@
 //! The socket at which operators give orders.
 
-use crate::change::Change;
 use crate::operator::Operator;
 use crate::routes::Routes;
 use bertha_core::{Error, ErrorKind};
 use bertha_datapath_shm::Users;
-use bertha_managed::Order;
+use bertha_managed::{Change, Order};
 use bertha_runtime::tokio::Credentials;
 use std::path::Path;
 use std::time::Duration;

@@ -1,6 +1,5 @@
 //! The services that applications serve, and the policies on their calls.
 
-use crate::change::{Change, Policy};
 use crate::common::Common;
 use crate::link::Link;
 use crate::route::Route;
@@ -8,15 +7,15 @@ use crate::routes::Routes;
 use crate::routing::Routing;
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::attach::Role;
-use bertha_managed::{Chain, Refusal, Unchanged};
+use bertha_managed::{Chain, Change, Policy, Refusal, Unchanged};
 use parking_lot::Mutex;
 use prost::Message;
 use prost_types::FileDescriptorSet;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 use std::task::Waker;
+use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// Maximum number of names of services.

@@ -7,7 +7,7 @@ use std::fmt;
 /// The name of a call on its connection: a slot of the client's table, and how often that was used before. So an answer that comes
 /// late is not taken for that of the next call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct CallId {
+pub struct CallId {
     /// At most 24 bits.
     pub(super) slot: u32,
     pub(super) generation: u32,

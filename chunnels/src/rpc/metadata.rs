@@ -133,6 +133,18 @@ impl Metadata {
     /// # Errors
     /// [`Malformed`](ErrorKind::Malformed) if there are none, [`TooLarge`](ErrorKind::TooLarge) beyond a limit.
     pub(super) fn take(body: &mut Buf) -> Result<Self, Error> {
+        let behind = Self::length_in(body)?;
+        let bytes = body.get(HEAD..behind).ok_or_else(malformed)?;
+        let entries = (!bytes.is_empty()).then(|| Box::new(Entries { bytes: bytes.to_vec() }));
+        body.advance(behind).map_err(|_| malformed())?;
+        Ok(Self(entries))
+    }
+
+    /// Returns the number of bytes that entries take at the front of a body.
+    ///
+    /// # Errors
+    /// The errors of [`take`](Self::take).
+    pub(super) fn length_in(body: &[u8]) -> Result<usize, Error> {
         let length = body.first_chunk().copied().map(u16::from_le_bytes).ok_or_else(malformed)?.into();
         if length > Self::MAX_BYTES {
             return Err(too_many_bytes(length));
@@ -147,9 +159,7 @@ impl Metadata {
             }
             rest = behind;
         }
-        let entries = (length > 0).then(|| Box::new(Entries { bytes: bytes.to_vec() }));
-        body.advance(HEAD + length).map_err(|_| malformed())?;
-        Ok(Self(entries))
+        Ok(HEAD + length)
     }
 }
 

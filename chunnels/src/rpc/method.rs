@@ -22,13 +22,7 @@ pub struct Method {
 impl Method {
     /// Returns a method of this name, which may not be repeated.
     pub const fn new(name: &'static str) -> Self {
-        Self {
-            id: fnv(name.as_bytes()),
-            name,
-            is_idempotent: false,
-            has_requests: false,
-            has_responses: false,
-        }
+        Self { id: Self::id_of(name), name, is_idempotent: false, has_requests: false, has_responses: false }
     }
 
     /// Returns the method as idempotent: a call that runs twice has the effect of a call that runs once. Only such a call is repeated if it may have run.
@@ -47,6 +41,11 @@ impl Method {
     #[must_use]
     pub const fn with_responses(self) -> Self {
         Self { has_responses: true, ..self }
+    }
+
+    /// Returns the number that stands for a name.
+    pub const fn id_of(name: &str) -> u32 {
+        fnv(name.as_bytes())
     }
 
     /// Returns the number that stands for the name.

@@ -114,6 +114,7 @@
 //! With the feature `tls`, the pass `FuseRpcAndTls` makes one Chunnel, `RpcWithTls`, of [`Rpc`] directly above `Tls`. It
 //! has their wire format, so peers may have them apart, and writes calls that are made together straight into common records.
 
+mod about;
 mod call_codec;
 mod chunnel;
 mod client;
@@ -136,6 +137,7 @@ mod wire;
 mod with_tls;
 
 pub use crate::serialize::{Bincode, Codec, Postcard};
+pub use about::MessageKind;
 pub use chunnel::Rpc;
 pub use client::{
     Answer, Call, CallStatistics, CallWithRequests, Caller, Client, MultiplexedParts, Multiplexer,
@@ -147,7 +149,7 @@ pub use failure::{Failure, FailureKind};
 #[doc(hidden)]
 pub use futures_util::Stream;
 pub use health::{Health, HealthClient, ServingStatus};
-pub use message::Message;
+pub use message::{CallId, Message};
 pub use metadata::Metadata;
 pub use method::Method;
 pub use reflection::{MethodDescription, Reflection, ReflectionClient};

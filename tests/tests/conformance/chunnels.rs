@@ -7,8 +7,14 @@ use bertha_chunnels::{
 use bertha_conformance::{self as conformance, Bufs, Messages, Recorder};
 use bertha_core::{Addr, Base, Boxed, Connection, Describe, Runtime, make_stack, select};
 use bertha_datapath_sim::{Link, Network, Sim, SimDatapath};
+use bertha_managed::Policies;
+use bertha_managed::engines::RateLimit;
 use bertha_negotiation::{Negotiate, Negotiated, Runs, Settings};
 use bertha_tests::conformance::Responses;
+use prost::Message;
+use prost_types::{
+    DescriptorProto, FileDescriptorProto, FileDescriptorSet, MethodDescriptorProto, ServiceDescriptorProto,
+};
 use serde::{Deserialize, Serialize as Encode};
 use std::time::Duration;
 
@@ -273,6 +279,42 @@ fn messages_of_calls() {
             connected(make_stack!(Rpc::new(), Ordered::new(), Reliable::new()), client, server).await;
         conformance::the_peer_hears_of_a_close(&here, &there, &Responses).await;
     });
+}
+
+#[test]
+fn policies_of_calls() {
+    everywhere(async |_, client, server| {
+        let policies = policies();
+        let stack = |below| make_stack!(policies.clone(), below, Rpc::new(), Reliable::new());
+        conformance::chunnel(
+            async |[here, there]| both(stack(here), stack(there), client, server).await,
+            &Responses,
+        )
+        .await;
+    });
+}
+
+/// Returns policies for a service with an empty message, and a limit that holds nothing.
+fn policies() -> Policies {
+    let method = MethodDescriptorProto {
+        name: Some("Method".into()),
+        input_type: Some(".Empty".into()),
+        output_type: Some(".Empty".into()),
+        ..Default::default()
+    };
+    let file = FileDescriptorProto {
+        name: Some("service.proto".into()),
+        syntax: Some("proto3".into()),
+        message_type: vec![DescriptorProto { name: Some("Empty".into()), ..Default::default() }],
+        service: vec![ServiceDescriptorProto {
+            name: Some("Service".into()),
+            method: vec![method],
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let descriptors = FileDescriptorSet { file: vec![file] }.encode_to_vec();
+    Policies::new(&descriptors, "Service").unwrap().engine("limit", RateLimit, "").unwrap()
 }
 
 /// Checks a client that reaches its one shard by itself, and the shard's end.

@@ -27,7 +27,7 @@ const EDGES: [&str; 18] = [
 ];
 
 /// The files of the tables, and the number of surfaces in each.
-const TABLES: [(&str, usize); 21] = [
+const TABLES: [(&str, usize); 22] = [
     ("apps/agent/tests/edges.md", 1),
     ("apps/bundler/tests/edges.md", 1),
     ("apps/file-transfer/tests/edges.md", 1),
@@ -40,6 +40,7 @@ const TABLES: [(&str, usize); 21] = [
     ("datapaths/kernel/tests/edges.md", 1),
     ("datapaths/shm/tests/edges.md", 1),
     ("local/tests/edges.md", 1),
+    ("managed/tests/edges.md", 1),
     ("observe/tests/edges.md", 2),
     ("schemas/tests/edges.md", 1),
     ("tests/tests/caladan/edges.md", 1),

@@ -25,6 +25,7 @@ pub use context::Context;
 #[doc(hidden)]
 pub use generated::Responding;
 pub use handler::{Handler, handler, handler_with_context};
+pub(super) use outbox::refusal;
 pub use requests::Requests;
 pub use serve::{Serve, serve};
 pub use served_calls::ServedCalls;

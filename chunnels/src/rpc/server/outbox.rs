@@ -245,7 +245,12 @@ async fn fail<C: Connection<Data = Message>>(
 
 /// Returns the message of a failure, with its trailers if they fit into a message of `largest` bytes.
 #[cold]
-fn refusal(call: CallId, failure: &Failure, trailers: &Metadata, largest: usize) -> Message {
+pub(in crate::rpc) fn refusal(
+    call: CallId,
+    failure: &Failure,
+    trailers: &Metadata,
+    largest: usize,
+) -> Message {
     // The longest text that fits everywhere.
     const LONGEST: usize = 512;
     let text = failure.text();

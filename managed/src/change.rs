@@ -1,6 +1,6 @@
-//! Changes of policies while calls flow.
+//! Changes of engines while calls flow.
 
-use bertha_managed::{Chain, EngineKind, Settings, Unchanged};
+use crate::{Chain, EngineKind, Settings, Unchanged};
 use std::fmt;
 use std::sync::Arc;
 
@@ -37,9 +37,9 @@ pub enum Change {
     },
 }
 
-/// An engine that each caller of a service gets.
+/// An engine that each chain of several gets, with the changes of its settings.
 #[derive(Debug, Clone)]
-pub(crate) struct Policy {
+pub struct Policy {
     name: String,
     kind: Arc<dyn EngineKind>,
     settings: Settings,
@@ -57,23 +57,32 @@ impl fmt::Display for Policy {
 }
 
 impl Policy {
-    pub(crate) fn name(&self) -> &str {
+    /// Returns the name of the engine.
+    pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Returns true if the engine is of this kind, of whichever version.
-    pub(crate) fn is_of(&self, kind: &str) -> bool {
+    pub fn is_of(&self, kind: &str) -> bool {
         self.kind.name() == kind
     }
 
-    pub(crate) fn add_to(&self, chain: &mut Chain) -> Result<(), Unchanged> {
+    /// Adds the engine to a chain, behind all others.
+    ///
+    /// # Errors
+    /// The errors of [`Chain::add`].
+    pub fn add_to(&self, chain: &mut Chain) -> Result<(), Unchanged> {
         chain.add(usize::MAX, &self.name, Arc::clone(&self.kind), self.settings.clone())?;
         self.changes.iter().try_for_each(|changed| chain.configure(&self.name, changed.clone()))
     }
 }
 
 impl Change {
-    pub(crate) fn apply(&self, chain: &mut Chain) -> Result<(), Unchanged> {
+    /// Changes a chain.
+    ///
+    /// # Errors
+    /// Fails with the reason why the chain is as it was.
+    pub fn apply(&self, chain: &mut Chain) -> Result<(), Unchanged> {
         match self {
             Self::Add { name, kind, settings } => {
                 chain.add(usize::MAX, name, Arc::clone(kind), settings.clone())
@@ -84,15 +93,18 @@ impl Change {
         }
     }
 
-    /// Checks that a caller to come would get the engine that this change makes.
-    pub(crate) fn check(&self, policies: &[Policy], mut chain: Chain) -> Result<(), Unchanged> {
+    /// Checks that a caller to come would get the engine that this change makes, in an empty chain.
+    ///
+    /// # Errors
+    /// The reason why it would not.
+    pub fn check(&self, policies: &[Policy], mut chain: Chain) -> Result<(), Unchanged> {
         let (Self::Add { name, .. } | Self::Upgrade { name, .. }) = self else { return Ok(()) };
         let mut changed = policies.iter().filter(|policy| policy.name == *name);
         changed.try_for_each(|policy| policy.add_to(&mut chain))
     }
 
     /// Changes a chain back, because another chain refused the change. A change of settings stays: it suits each chain or none.
-    pub(crate) fn undo(&self, before: &[Policy], chain: &mut Chain) {
+    pub fn undo(&self, before: &[Policy], chain: &mut Chain) {
         let undone = match self {
             Self::Add { name, .. } => chain.remove(name),
             Self::Upgrade { name, .. } => match before.iter().find(|policy| policy.name == *name) {
@@ -106,7 +118,11 @@ impl Change {
         }
     }
 
-    pub(crate) fn apply_to_policies(&self, policies: &mut Vec<Policy>) -> Result<(), Unchanged> {
+    /// Changes the list of the engines that further chains get.
+    ///
+    /// # Errors
+    /// Fails if there is no engine of the name, and if a new one has the name of another.
+    pub fn apply_to_policies(&self, policies: &mut Vec<Policy>) -> Result<(), Unchanged> {
         let find = |policies: &mut [Policy], name: &str| {
             let place = policies.iter().position(|policy| policy.name == name);
             place.ok_or_else(|| Unchanged::NoEngine(name.to_owned()))
