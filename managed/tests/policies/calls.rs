@@ -37,7 +37,7 @@ fn calls_above_a_rate_are_held_and_go_on_in_order() {
         let calls = join_all((0..20).map(|number| scene.reserve(number)));
         assert!(calls.await.iter().all(Result::is_ok));
         let took = runtime.now() - began;
-        assert!(took >= 190 * MS && took < 250 * MS, "{took:?}");
+        assert!(took >= 170 * MS && took < 250 * MS, "{took:?}");
         assert_eq!(scene.reached(), (0..20).map(|number| number.to_string()).collect::<Vec<_>>());
     });
 }
@@ -89,13 +89,15 @@ fn calls_are_counted_by_their_outcomes() {
 #[test]
 fn a_call_that_is_given_up_while_it_is_held_goes_no_further() {
     play(async |runtime, side| {
-        let policies = policies().engine("limit", RateLimit, "per-second=10 burst=1").unwrap();
+        let policies = policies().engine("limit", RateLimit, "per-second=0 burst=1").unwrap();
         let scene = Scene::new(runtime, side, &policies).await;
         scene.reserve("Ada").await.unwrap();
         {
             let given_up = pin!(scene.reserve("given up"));
             select(given_up, pin!(scene.pass(20 * MS))).await;
         }
+        scene.pass(MS).await;
+        policies.remove("limit").unwrap();
         scene.reserve("Bob").await.unwrap();
         scene.pass(500 * MS).await;
         assert_eq!(scene.reached(), ["Ada", "Bob"]);
@@ -106,12 +108,14 @@ fn a_call_that_is_given_up_while_it_is_held_goes_no_further() {
 #[test]
 fn a_call_whose_deadline_passes_while_it_is_held_goes_no_further() {
     play(async |runtime, side| {
-        let policies = policies().engine("limit", RateLimit, "per-second=10 burst=1").unwrap();
+        let policies = policies().engine("limit", RateLimit, "per-second=0 burst=1").unwrap();
         let scene = Scene::new(runtime, side, &policies).await;
         scene.reserve("Ada").await.unwrap();
         let late = "late".to_owned();
         let call = scene.client.call::<_, u64>(crate::protobuf::RESERVE, &late).deadline(50 * MS);
         assert_eq!(call.await.unwrap_err().kind(), FailureKind::TimedOut);
+        scene.pass(MS).await;
+        policies.remove("limit").unwrap();
         scene.reserve("Bob").await.unwrap();
         assert_eq!(scene.reached(), ["Ada", "Bob"]);
     });
@@ -122,8 +126,8 @@ fn what_is_held_goes_on_when_the_connection_is_drained_or_closed() {
     play(async |runtime, side| {
         for closes in [false, true] {
             let policies = policies()
-                .engine("first", RateLimit, "per-second=1 burst=1")
-                .and_then(|policies| policies.engine("second", RateLimit, "per-second=1 burst=1"))
+                .engine("first", RateLimit, "per-second=0 burst=1")
+                .and_then(|policies| policies.engine("second", RateLimit, "per-second=0 burst=1"))
                 .unwrap();
             let scene = Scene::new(runtime, side, &policies).await;
             let calls = join_all((0..50).map(|number| scene.reserve(number)));
