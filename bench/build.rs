@@ -1,8 +1,8 @@
-//! Makes types of Rust of the schema in `managed`.
+//! Makes types of Rust of the schemas in `managed`.
 
 #[cfg(feature = "managed")]
 fn main() -> Result<(), bertha_build::Error> {
-    bertha_build::compile(&["proto/calls.proto"], &["proto"])
+    bertha_build::compile(&["proto/calls.proto", "proto/reservation.proto"], &["proto"])
 }
 
 #[cfg(not(feature = "managed"))]

@@ -45,6 +45,8 @@ pub(crate) fn run(options: &Options) -> Result<Report, Error> {
     overhead::stranger(&mut counted, 2_000)?;
     overhead::qlog(&mut counted, 1_000)?;
     passes::instructions(&mut counted, 2_000, &[overhead::Path::Memory])?;
+    #[cfg(feature = "managed")]
+    crate::figures::managed::instructions(&mut counted, 1_280)?;
     let counts = counted.rows().iter().filter(|row| row.unit == "instructions" && row.budget.is_none());
     let counts: BTreeMap<_, _> = counts.filter_map(|row| Some((row.name.clone(), row.value?))).collect();
     if options.store {

@@ -124,7 +124,7 @@ enum Command {
     /// Is the daemon of a host, as the program bertha-rpcd is
     #[cfg(feature = "managed")]
     #[command(hide = true)]
-    Rpcd(bertha_rpcd::Arguments),
+    Rpcd(Box<bertha_rpcd::Arguments>),
     /// Serves calls through a daemon, or by tonic, until it is killed
     #[cfg(feature = "managed")]
     #[command(hide = true)]
@@ -181,7 +181,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "local")]
         Command::LocalServe(options) => figures::local::serve(&options).map(|()| true),
         #[cfg(feature = "managed")]
-        Command::Rpcd(arguments) => figures::managed::be_daemon(arguments).map(|()| true),
+        Command::Rpcd(arguments) => figures::managed::be_daemon(*arguments).map(|()| true),
         #[cfg(feature = "managed")]
         Command::ManagedServe(options) => figures::managed::serve(&options).map(|()| true),
         #[cfg(feature = "managed")]

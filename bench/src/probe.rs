@@ -26,6 +26,8 @@ pub(crate) fn run(name: &str, iterations: u64) -> Result<(), Error> {
         "http" => crate::http::probe(probe, iterations),
         #[cfg(feature = "rpc")]
         "rpc" => crate::rpc::probe(probe, iterations),
+        #[cfg(feature = "managed")]
+        "managed" => crate::figures::managed::probe(probe, iterations),
         "switch" => switch::probe(probe, iterations),
         "throughput" => throughput::probe(probe, iterations),
         _ => None,

@@ -41,7 +41,7 @@ pub(crate) enum Program {
     Local,
     /// Calls through the daemons of two hosts, against tonic alone and behind an Envoy on each host
     #[cfg(feature = "managed")]
-    Managed,
+    Managed(managed::Options),
     /// Topics of messaging services: latency, calls and throughput against each service's own client, and the order that changes its place
     #[cfg(feature = "queues")]
     Pubsub,
@@ -114,7 +114,7 @@ impl Program {
             #[cfg(feature = "local")]
             Self::Local => local::run(effort),
             #[cfg(feature = "managed")]
-            Self::Managed => managed::run(effort),
+            Self::Managed(options) => managed::run(&options, effort),
             Self::Passes => passes::run(effort),
             #[cfg(feature = "queues")]
             Self::Pubsub => pubsub::run(effort),

@@ -61,7 +61,9 @@ impl Burst {
 
     /// Moves the requests behind so many first messages to the end of a queue. Cancellations stay: they need not wait.
     pub fn hold_requests(&mut self, first: usize, queue: &mut VecDeque<Message>) {
-        let first = first.min(self.messages.len());
+        if first >= self.messages.len() {
+            return;
+        }
         queue.extend(self.messages.extract_if(first.., |message| message.kind == Kind::Request));
     }
 
@@ -93,14 +95,21 @@ impl Burst {
 
     /// Refuses the messages for which there is a reason. Their callers get failures.
     pub fn refuse_if(&mut self, mut reason: impl FnMut(&mut Message) -> Option<Refusal>) {
-        let refused = self.messages.extract_if(.., |message| match reason(message) {
+        let mut is_refused = |message: &mut Message| match reason(message) {
             Some(refusal) => {
                 message.kind = Kind::Failure(refusal);
                 true
             }
             None => false,
-        });
-        self.refused.extend(refused);
+        };
+        // Most bursts have none, and are looked at without a move.
+        if let Some(first) = self.messages.iter_mut().position(&mut is_refused) {
+            let mut is_first = true;
+            let refused = self
+                .messages
+                .extract_if(first.., |message| std::mem::take(&mut is_first) || is_refused(message));
+            self.refused.extend(refused);
+        }
     }
 
     /// Refuses a message that an engine has held.
@@ -116,8 +125,17 @@ impl Burst {
     }
 
     /// Puts what was refused behind the others: an outcome that is refused is another outcome.
+    #[inline]
     pub(crate) fn keep_refused(&mut self) {
-        self.messages.append(&mut self.refused);
+        if self.has_refused() {
+            self.messages.append(&mut self.refused);
+        }
+    }
+
+    /// Returns true if something was refused.
+    #[inline]
+    pub(crate) fn has_refused(&self) -> bool {
+        !self.refused.is_empty()
     }
 
     pub(crate) fn take_refused(&mut self) -> impl Iterator<Item = Message> {

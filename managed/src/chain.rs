@@ -105,8 +105,10 @@ impl Chain {
             fill(burst, engine.as_ref(), contents);
             weigh(burst, engine.as_ref(), contents);
             engine.requests(burst, now);
-            self.refused.extend(burst.take_refused());
-            self.answer(place, now);
+            if burst.has_refused() {
+                self.refused.extend(burst.take_refused());
+                self.answer(place, now);
+            }
         }
         go_before(&mut self.leaving, burst);
     }

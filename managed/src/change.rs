@@ -93,10 +93,10 @@ impl Change {
         }
     }
 
-    /// Checks that a caller to come would get the engine that this change makes, in an empty chain.
+    /// Checks that a chain to come would get the engine that this change makes.
     ///
     /// # Errors
-    /// The reason why it would not.
+    /// The errors of [`Chain::add`].
     pub fn check(&self, policies: &[Policy], mut chain: Chain) -> Result<(), Unchanged> {
         let (Self::Add { name, .. } | Self::Upgrade { name, .. }) = self else { return Ok(()) };
         let mut changed = policies.iter().filter(|policy| policy.name == *name);
@@ -146,7 +146,11 @@ impl Change {
             }
             Self::Upgrade { name, kind } => {
                 let place = find(policies, name)?;
-                policies[place].kind = Arc::clone(kind);
+                let policy = &mut policies[place];
+                if !policy.is_of(kind.name()) {
+                    return Err(Unchanged::OtherKind(policy.kind.name().to_owned()));
+                }
+                policy.kind = Arc::clone(kind);
             }
             Self::Remove { name } => {
                 let place = find(policies, name)?;

@@ -34,7 +34,6 @@ pub mod plugin;
 pub mod policies;
 mod settings;
 mod shares;
-mod signal;
 mod traffic;
 
 pub use bertha_chunnels::rpc::{Failure, FailureKind};
@@ -53,5 +52,4 @@ pub use party::Party;
 pub use policies::Policies;
 pub use settings::{Settings, Unsuitable};
 pub use shares::Shares;
-pub use signal::Signal;
 pub use traffic::Traffic;

@@ -21,6 +21,7 @@ mod attach;
 mod balance;
 mod caller;
 mod calls;
+mod changed;
 mod common;
 mod daemon;
 mod delivery;

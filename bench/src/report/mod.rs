@@ -2,6 +2,7 @@
 
 mod directory;
 mod machine;
+mod managed;
 mod page;
 mod table;
 mod thesis;

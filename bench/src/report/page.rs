@@ -1,7 +1,7 @@
 //! The pages of results: for each kind of processor a page with all rows of all programs, rows that miss their budgets first, with the
 //! machine and the last runs of long tests; and `bench/RESULTS.md`, which names them.
 
-use super::{Machine, Report, Row, directory, table, thesis};
+use super::{Machine, Report, Row, directory, managed, table, thesis};
 use crate::{Error, ErrorKind};
 use std::fmt::Write;
 use std::path::Path;
@@ -115,6 +115,7 @@ fn render(
         let _ = writeln!(page, "| `{}` | {} |", section.name, table::cells(row).join(" | "));
     }
     thesis::append(&mut page);
+    managed::append(&mut page);
     for (section, report) in sections.iter().zip(reports) {
         let _ = writeln!(page, "\n## `{}`\n\n{}", section.name, section.about);
         if let Some(failure) = &section.failure {

@@ -3,20 +3,20 @@
 use std::fmt::Write;
 
 /// A figure or table of the thesis, chapters 3 and 4.
-struct Item {
+pub(super) struct Item {
     /// Its number.
     number: &'static str,
     /// What it shows.
     about: &'static str,
     /// The program of this crate that repeats it, with its options; empty if none does.
-    command: &'static str,
+    pub(super) command: &'static str,
     /// The drawing, or `rows`; empty if there is nothing to draw.
-    drawn: &'static str,
+    pub(super) drawn: &'static str,
     /// `yes` if the shape is that of the thesis, and otherwise how it differs, and why.
-    shape: &'static str,
+    pub(super) shape: &'static str,
 }
 
-const fn item(
+pub(super) const fn item(
     number: &'static str,
     about: &'static str,
     command: &'static str,
@@ -220,13 +220,19 @@ const ITEMS: &[Item] = &[
 ];
 
 /// Adds the table of all items.
-// Writing to a `String` can't fail, so the results of `write!` are dropped.
 pub(super) fn append(page: &mut String) {
-    page.push_str(
-        "\n## Figures of the thesis\n\n\
+    append_items(page, "Figures of the thesis", ITEMS);
+}
+
+/// Adds a table of items with a heading.
+// Writing to a `String` can't fail, so the results of `write!` are dropped.
+pub(super) fn append_items(page: &mut String, heading: &str, items: &[Item]) {
+    let _ = write!(
+        page,
+        "\n## {heading}\n\n\
          | figure | about | `bertha-bench` | drawn | shape as there |\n|---|---|---|---|---|\n",
     );
-    for Item { number, about, command, drawn, shape } in ITEMS {
+    for Item { number, about, command, drawn, shape } in items {
         let command = if command.is_empty() { String::new() } else { format!("`{command}`") };
         let _ = writeln!(page, "| {number} | {about} | {command} | {drawn} | {shape} |");
     }

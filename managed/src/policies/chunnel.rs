@@ -5,18 +5,19 @@ use super::flow::Flow;
 use super::held_bytes::HeldBytes;
 use super::methods::Methods;
 use super::state::State;
+use super::to_do::ToDo;
 use super::under_way::UnderWay;
-use crate::{
-    Binding, CallCounts, Chain, Change, EngineKind, Policy, Settings, Signal, Unchanged, Unsuitable,
-};
+use crate::{Binding, CallCounts, Chain, Change, EngineKind, Policy, Settings, Unchanged, Unsuitable};
 use bertha_chunnels::rpc::{self, Codec, Postcard};
 use bertha_core::{
-    Addr, Base, Carries, Chunnel, ConnectContext, Error, ErrorKind, Identity, Role, debug_fields,
+    Addr, Base, Carries, Chunnel, ConnectContext, DropCounter, Error, ErrorKind, Identity, Role, Runtime,
+    debug_fields,
 };
 use bertha_schemas::{Plan, Schema};
 use parking_lot::Mutex;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::Waker;
+use std::time::Instant;
 
 /// Leads calls through engines, in the application itself. See the [module](crate::policies).
 ///
@@ -33,14 +34,14 @@ pub struct Policies {
     most: usize,
     held: HeldBytes,
     engines: Arc<Mutex<Engines>>,
+    /// The time from which all connections count, since engines of several may compare their times.
+    start: Arc<OnceLock<Instant>>,
 }
 
 /// The engines that each connection gets.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Engines {
     policies: Vec<Policy>,
-    /// A chain without calls, in which a change is tried first.
-    trial: Chain,
     connections: Vec<Weak<Flow>>,
 }
 
@@ -65,20 +66,12 @@ impl Policies {
         let plan = Plan::new(&schema);
         let methods = Arc::new(Methods::of(&schema, &plan, service)?);
         let (schema, plan) = (Arc::new(schema), Arc::new(plan));
-        let binding = Binding {
-            caller: "".into(),
-            service: service.into(),
-            counts: Arc::default(),
-            traffic: Arc::default(),
-            waker: Waker::noop().clone(),
-            schema,
-            plan,
-        };
-        let trial = Chain::new(binding.clone());
-        let engines = Engines { policies: Vec::new(), trial, connections: Vec::new() };
-        let (engines, held) = (Arc::new(Mutex::new(engines)), HeldBytes::new(HELD));
+        let (counts, traffic, waker) = (Arc::default(), Arc::default(), Waker::noop().clone());
+        let binding =
+            Binding { caller: "".into(), service: service.into(), counts, traffic, waker, schema, plan };
+        let (engines, held, start) = (Arc::default(), HeldBytes::new(HELD), Arc::default());
         let codec = <Postcard as Codec<()>>::NAME;
-        Ok(Self { binding, methods, codec, caller: None, most: MOST, held, engines })
+        Ok(Self { binding, methods, codec, caller: None, most: MOST, held, engines, start })
     }
 
     /// Names the codec of the calls, as it is named to [`Rpc`](bertha_chunnels::Rpc::codec) and to the client. Engines that read fields of
@@ -194,57 +187,51 @@ impl Policies {
     /// The errors of the methods above.
     pub fn change(&self, change: &Change) -> Result<(), Unchanged> {
         let mut engines = self.engines.lock();
-        let Engines { policies, trial, connections } = &mut *engines;
-        change.apply(trial)?;
-        if let Err(unreadable) = self.check(change, trial) {
-            change.undo(policies, trial);
-            return Err(unreadable);
+        let mut policies = engines.policies.clone();
+        change.apply_to_policies(&mut policies)?;
+        let trial = self.chain(&policies, self.binding.clone())?;
+        if let Change::Add { name, kind, .. } | Change::Upgrade { name, kind } = change {
+            self.check_readable(&trial, name, kind.name())?;
         }
-        connections.retain(|connection| connection.strong_count() > 0);
-        let flows: Vec<_> = connections.iter().filter_map(Weak::upgrade).collect();
+        engines.connections.retain(|connection| connection.strong_count() > 0);
+        let flows: Vec<_> = engines.connections.iter().filter_map(Weak::upgrade).collect();
         for (place, flow) in flows.iter().enumerate() {
             if let Err(refused) = flow.change(|chain| change.apply(chain)) {
-                flows
-                    .iter()
-                    .take(place)
-                    .for_each(|changed| changed.change(|chain| change.undo(policies, chain)));
-                change.undo(policies, trial);
+                let before = &engines.policies;
+                flows[..place].iter().for_each(|flow| flow.change(|chain| change.undo(before, chain)));
                 return Err(refused);
             }
         }
-        change.apply_to_policies(policies)
+        engines.policies = policies;
+        Ok(())
     }
 
     /// Checks that an engine can read what it reads.
-    fn check(&self, change: &Change, trial: &Chain) -> Result<(), Unchanged> {
-        match change {
-            Change::Add { name, kind, .. } if self.codec != READABLE && trial.reads(name) => {
-                Err(Unchanged::Unsuitable(Unsuitable::new(format!(
-                    "{} reads fields of requests, which have to be encoded by {READABLE}; the codec of these calls is {}",
-                    kind.name(),
-                    self.codec
-                ))))
-            }
-            _ => Ok(()),
+    fn check_readable(&self, chain: &Chain, name: &str, kind: &str) -> Result<(), Unchanged> {
+        if self.codec == READABLE || !chain.reads(name) {
+            return Ok(());
         }
+        let codec = self.codec;
+        Err(Unchanged::Unsuitable(Unsuitable::new(format!(
+            "{kind} reads fields of requests, which have to be encoded by {READABLE}; the codec of these calls is {codec}"
+        ))))
+    }
+
+    fn chain(&self, policies: &[Policy], binding: Binding) -> Result<Chain, Unchanged> {
+        let mut chain = Chain::new(binding);
+        policies.iter().try_for_each(|policy| policy.add_to(&mut chain))?;
+        Ok(chain)
     }
 
     /// Makes the state of a connection, which changes with the others from then on.
-    fn flow(&self, caller: Arc<str>, stray: bertha_core::DropCounter) -> Result<Arc<Flow>, Unchanged> {
-        let signal = Arc::new(Signal::default());
-        let binding = Binding { caller, waker: Waker::from(Arc::clone(&signal)), ..self.binding.clone() };
-        let plan = Arc::clone(&binding.plan);
-        let calls = UnderWay::new(
-            self.most,
-            Arc::clone(&self.methods),
-            plan,
-            self.held.clone(),
-            self.codec == READABLE,
-        );
-        let mut chain = Chain::new(binding);
+    fn flow(&self, caller: Arc<str>, stray: DropCounter) -> Result<Arc<Flow>, Unchanged> {
+        let to_do = Arc::new(ToDo::default());
+        let binding = Binding { caller, waker: Waker::from(Arc::clone(&to_do)), ..self.binding.clone() };
+        let (methods, plan) = (Arc::clone(&self.methods), Arc::clone(&binding.plan));
+        let calls = UnderWay::new(self.most, methods, plan, self.held.clone(), self.codec == READABLE);
         let mut engines = self.engines.lock();
-        engines.policies.iter().try_for_each(|policy| policy.add_to(&mut chain))?;
-        let flow = Arc::new(Flow::new(State::new(chain, calls, stray), signal));
+        let chain = self.chain(&engines.policies, binding)?;
+        let flow = Arc::new(Flow::new(State::new(chain, calls, stray), to_do));
         engines.connections.retain(|connection| connection.strong_count() > 0);
         engines.connections.push(Arc::downgrade(&flow));
         Ok(flow)
@@ -270,7 +257,8 @@ impl<Inner: Carries<rpc::Message, Self>> Chunnel<Inner> for Policies {
             .flow(caller, context.counts_drops("Policies", "late or repeated"))
             .map_err(|refused| Error::new(ErrorKind::Invalid, refused.to_string()).at("Policies"))?;
         context.observes(&flow);
-        Ok(PoliciesConnection::new(inner, flow))
+        let start = *self.start.get_or_init(|| inner.base().runtime().now());
+        Ok(PoliciesConnection::new(inner, flow, start))
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) struct PoliciesShared<Inner> {
 }
 
 impl<Inner: Connection> PoliciesShared<Inner> {
-    /// Returns the time since the connection began, by the clock of its runtime.
+    /// Returns the time since the beginning of all connections, by the clock of the runtime.
     pub(super) fn now(&self) -> Duration {
         self.inner.base().runtime().now().saturating_duration_since(self.start)
     }
@@ -43,8 +43,7 @@ impl<Inner: Connection> PoliciesShared<Inner> {
 }
 
 impl<Inner: Connection<Data = rpc::Message>> PoliciesConnection<Inner> {
-    pub(super) fn new(inner: Inner, flow: Arc<Flow>) -> Self {
-        let start = inner.base().runtime().now();
+    pub(super) fn new(inner: Inner, flow: Arc<Flow>, start: Instant) -> Self {
         let shared = Arc::new(PoliciesShared { inner, flow, start });
         // The value is captured, since a runtime that has ended drops the task before it is polled.
         let ending = Ending(shared.clone());

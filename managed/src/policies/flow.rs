@@ -2,8 +2,9 @@
 
 use super::state::State;
 use super::statistics::PoliciesStatistics;
+use super::to_do::ToDo;
 use super::under_way::number;
-use crate::{Burst, Chain, Refusal, Signal};
+use crate::{Burst, Chain, Refusal};
 use bertha_chunnels::rpc::{self, FailureKind, MessageKind};
 use bertha_core::statistics::Observed;
 use bertha_core::{Error, ErrorKind, Statistics};
@@ -23,9 +24,7 @@ const FAILURES: usize = 1_024;
 pub(super) struct Flow {
     inner: Mutex<Inner>,
     /// Notified when the task has something to do.
-    pub(super) to_do: Notify,
-    /// Given when engines have work beside messages, by those of other connections.
-    pub(super) engines: Arc<Signal>,
+    pub(super) to_do: Arc<ToDo>,
     /// Notified when there is a message to receive, or one that may be received.
     pub(super) to_receive: Notify,
     /// Notified when a message was sent or received.
@@ -54,11 +53,11 @@ pub(super) enum Work {
 }
 
 impl Flow {
-    pub(super) fn new(state: State, engines: Arc<Signal>) -> Self {
+    pub(super) fn new(state: State, to_do: Arc<ToDo>) -> Self {
         let inner =
             Inner { state, is_sending: false, sending: Vec::new(), alarm: None, is_closed: false, end: None };
-        let (to_do, to_receive, changed) = Default::default();
-        Self { inner: Mutex::new(inner), engines, to_do, to_receive, changed }
+        let (to_receive, changed) = Default::default();
+        Self { inner: Mutex::new(inner), to_do, to_receive, changed }
     }
 
     /// Waits until a call may be sent.
@@ -133,13 +132,6 @@ impl Flow {
         self.wake(inner);
     }
 
-    /// Lets engines work.
-    pub(super) fn pass(&self, now: Duration) {
-        let mut inner = self.inner.lock();
-        inner.state.pass(now);
-        self.wake(inner);
-    }
-
     /// Changes the engines.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Chain) -> T) -> T {
         let mut inner = self.inner.lock();
@@ -187,7 +179,7 @@ impl Flow {
         drop(inner);
         self.changed.notify_waiters();
         self.to_receive.notify_one();
-        self.to_do.notify_one();
+        self.to_do.tell();
     }
 
     /// Returns what the task does next.
@@ -195,6 +187,9 @@ impl Flow {
         let mut inner = self.inner.lock();
         let mut work = Work::End;
         if inner.end.is_none() {
+            if self.to_do.take_woken() {
+                inner.state.pass(now);
+            }
             // As many turns as let all calls go on, so that an engine that is always due keeps nobody from the state.
             let turns = 2 + inner.state.calls.len() / Burst::LONGEST;
             for _ in 0..turns {
@@ -250,7 +245,7 @@ impl Flow {
         let due = inner.state.chain.due();
         let is_sooner = due.is_some_and(|due| inner.alarm.is_none_or(|alarm| due < alarm));
         if !inner.is_sending && (is_sooner || !inner.state.down.is_empty()) {
-            self.to_do.notify_one();
+            self.to_do.tell();
         }
         self.wake_receiver(&inner);
     }

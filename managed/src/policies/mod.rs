@@ -101,6 +101,7 @@ mod methods;
 mod state;
 mod statistics;
 mod task;
+mod to_do;
 mod under_way;
 
 pub use chunnel::Policies;

@@ -247,7 +247,7 @@ impl State {
         debug_assert!(led.is_ok(), "the burst has room");
     }
 
-    /// Leads the burst through the engines.
+    /// Leads the burst through the engines, which may be empty.
     pub(super) fn pass(&mut self, now: Duration) {
         let Self { chain, calls, up, down, way, burst, late, refused, .. } = self;
         let (calls_on, answers) = if *way == Some(Way::Up) { (up, down) } else { (down, up) };

@@ -4,7 +4,7 @@ use super::connection::PoliciesShared;
 use super::flow::Work;
 use bertha_chunnels::rpc;
 use bertha_core::{Base, Connection, Error, ErrorKind, Runtime};
-use futures_util::future::{Either, select};
+use futures_util::future::select;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,16 +29,12 @@ pub(super) async fn run<Inner: Connection<Data = rpc::Message>>(shared: Arc<Poli
                 }
             }
             Work::WaitUntil(due) => {
-                let woken = async {
-                    if let Either::Right(_) =
-                        select(pin!(flow.to_do.notified()), pin!(flow.engines.told())).await
-                    {
-                        flow.pass(shared.now());
-                    }
-                };
+                let to_do = pin!(flow.to_do.told());
                 match due.and_then(|due| shared.at(due)) {
-                    None => woken.await,
-                    Some(due) => drop(select(pin!(woken), pin!(runtime.sleep_until(due))).await),
+                    None => to_do.await,
+                    Some(due) => {
+                        select(to_do, pin!(runtime.sleep_until(due))).await;
+                    }
                 }
             }
             Work::End => return,

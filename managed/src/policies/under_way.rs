@@ -27,6 +27,7 @@ pub(super) struct UnderWay {
     of_held: (usize, usize),
     /// True if requests are encoded by protobuf.
     are_protobuf: bool,
+    #[expect(clippy::vec_box, reason = "messages have boxes, which are used again")]
     spare: Vec<Box<PrivateMemory>>,
 }
 
@@ -196,7 +197,7 @@ impl Contents for UnderWay {
         Ok((memory, at))
     }
 
-    /// Returns the bytes of the request as it is encoded.
+    /// Returns the length of the encoding: it is that of a message which has come, and nobody can say less.
     fn measure(&mut self, request: &Message, _: u32) -> u32 {
         request.bytes
     }

@@ -1,7 +1,7 @@
 //! A call costs no allocation because of engines.
 
 use crate::protobuf::{Protobuf, RESERVE, policies};
-use bertha_allocations::{Counting, in_thread};
+use bertha_allocations::{Counting, of_thread};
 use bertha_chunnels::Rpc;
 use bertha_chunnels::rpc::{Client, Message};
 use bertha_core::{Connection, Wrap, make_stack};
@@ -17,22 +17,22 @@ type Ends = (PairConnection<SimRuntime>, PairConnection<SimRuntime>);
 fn allocations<C: Connection<Data = Message>>(wrap: impl AsyncFnOnce(Ends) -> (C, C)) -> u64 {
     let mut sim = Sim::new(1);
     let runtime = sim.runtime();
-    let (client, _server, reached) = sim.run(async {
+    sim.run(async {
         let (here, there) = wrap(pair(runtime.clone())).await;
-        let (server, reached) = crate::scene::server(&runtime, there);
-        (Client::new(here).codec(Protobuf), server, reached)
-    });
-    reached.lock().reserve(10_000);
-    let customer = "Ada".to_owned();
-    let mut call = |times| {
-        sim.run(async {
+        let (_server, reached) = crate::scene::server(&runtime, there);
+        let client = Client::new(here).codec(Protobuf);
+        reached.lock().reserve(10_000);
+        let customer = "Ada".to_owned();
+        let call = async |times| {
             for _ in 0..times {
                 client.call::<_, u64>(RESERVE, &customer).await.unwrap();
             }
-        });
-    };
-    call(500);
-    in_thread(|| call(500)).1
+        };
+        call(500).await;
+        let before = of_thread();
+        call(500).await;
+        of_thread() - before
+    })
 }
 
 #[test]

@@ -1,16 +1,19 @@
 //! The applications by tonic.
 
 use super::ANSWER;
+use super::customers::{Customers, counted};
 use crate::Error;
 use crate::rpc::{Load, Method, Sample, call, connected, serve_by_tonic};
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 #[derive(Clone, PartialEq, prost::Message)]
-struct Question {
+pub(super) struct Question {
     #[prost(bytes = "vec", tag = "1")]
-    payload: Vec<u8>,
+    pub(super) payload: Vec<u8>,
     #[prost(string, tag = "2")]
-    customer: String,
+    pub(super) customer: String,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -33,17 +36,27 @@ pub(super) async fn serve() -> Result<(), Error> {
 ///
 /// # Errors
 /// Errors of the connection, and the first call that fails.
-pub(super) async fn ask(server: SocketAddr, load: Load) -> Result<Sample, Error> {
+pub(super) async fn ask(server: SocketAddr, customers: Customers, load: Load) -> Result<Sample, Error> {
     let channel = connected(&format!("http://{server}")).await?;
+    let number = Arc::new(AtomicU64::new(0));
     load.run(move |payload| {
+        let (customer, is_refused) = customers.of(number.fetch_add(1, Relaxed));
         let channel = channel.clone();
         async move {
             let length = payload.len();
-            let question = Question { payload, customer: "alice".to_owned() };
-            let answer: Answer = call(channel, question).await?;
-            // A load counts the bytes that came back.
-            Ok(if answer.payload.len() == ANSWER { length } else { 0 })
+            let question = Question { payload, customer: customer.to_owned() };
+            match call::<_, Answer>(channel, question).await {
+                Ok(answer) if answer.payload.len() == ANSWER => Ok(counted(length, false, is_refused)),
+                Ok(_) => Ok(0),
+                Err(error) if is_denied(&error) => Ok(counted(length, true, is_refused)),
+                Err(error) => Err(error),
+            }
         }
     })
     .await
+}
+
+fn is_denied(error: &Error) -> bool {
+    let status = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<tonic::Status>());
+    status.is_some_and(|status| status.code() == tonic::Code::PermissionDenied)
 }

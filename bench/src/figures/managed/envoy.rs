@@ -1,7 +1,10 @@
 //! Envoy beside an application.
 
+use super::bench::calls::Service;
+use super::customers::EVE;
 use super::process::Process;
 use crate::{Error, ErrorKind};
+use bertha_managed::Service as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -20,6 +23,58 @@ const LIMIT: &str = "
                   filter_enabled: { default_value: { numerator: 100 } }
                   filter_enforced: { default_value: { numerator: 100 } }";
 
+/// The filters that refuse calls by a field of the request, which stand where our acl stands. The schema is in a file.
+fn by_customer(schema: &Path) -> String {
+    format!(
+        "
+              - name: envoy.filters.http.grpc_field_extraction
+                typed_config:
+                  '@type': type.googleapis.com/envoy.extensions.filters.http.grpc_field_extraction.v3.GrpcFieldExtractionConfig
+                  descriptor_set: {{ filename: '{}' }}
+                  extractions_by_method: {{ bench.Calls.Ask: {{ request_field_extractions: {{ customer: {{}} }} }} }}
+              - name: envoy.filters.http.rbac
+                typed_config:
+                  '@type': type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBAC
+                  rules:
+                    action: DENY
+                    policies:
+                      refused:
+                        permissions: [{{ any: true }}]
+                        principals:
+                        - metadata:
+                            filter: envoy.filters.http.grpc_field_extraction
+                            path: [{{ key: customer }}]
+                            value: {{ list_match: {{ one_of: {{ string_match: {{ exact: {EVE} }} }} }} }}",
+        schema.display()
+    )
+}
+
+/// What an Envoy does besides passing calls on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Filter {
+    /// Nothing.
+    None,
+    /// A limit of the rate that is never reached.
+    Limit,
+    /// A list of customers who are refused.
+    Acl,
+}
+
+impl Filter {
+    /// Returns the settings, with what they need in a folder.
+    fn text(self, folder: &Path) -> Result<String, Error> {
+        match self {
+            Self::None => Ok(String::new()),
+            Self::Limit => Ok(LIMIT.to_owned()),
+            Self::Acl => {
+                let schema = folder.join("schema.pb");
+                std::fs::write(&schema, Service::descriptors()).map_err(starting)?;
+                Ok(by_customer(&schema))
+            }
+        }
+    }
+}
+
 /// Returns the reason why there is no Envoy here, if there is one.
 pub(super) fn lacking() -> Option<&'static str> {
     let is_there = program().is_some_and(|program| Path::new(&program).exists());
@@ -30,19 +85,25 @@ fn program() -> Option<std::ffi::OsString> {
     std::env::var_os("ENVOY")
 }
 
-/// Starts an Envoy with a single worker that leads gRPC to `server`. Returns its process and its address.
+/// Starts an Envoy with so many workers that leads gRPC to `server`. Returns its process and its address.
 pub(super) fn start(
     folder: &Path,
     server: SocketAddr,
-    is_limited: bool,
+    filter: Filter,
+    workers: usize,
 ) -> Result<(Process, SocketAddr), Error> {
     let addr = unused()?;
     let settings = folder.join(format!("envoy-{}.yaml", addr.port()));
-    std::fs::write(&settings, text(addr, server, is_limited)).map_err(starting)?;
+    std::fs::write(&settings, text(addr, server, &filter.text(folder)?)).map_err(starting)?;
     let program =
         program().ok_or_else(|| Error::new(ErrorKind::Core, "the variable ENVOY names no program"))?;
     let mut command = Command::new(program);
-    command.arg("--config-path").arg(&settings).args(["--concurrency", "1", "--log-level", "error"]);
+    command.arg("--config-path").arg(&settings).args([
+        "--concurrency",
+        &workers.to_string(),
+        "--log-level",
+        "error",
+    ]);
     command.args(["--use-dynamic-base-id", "--disable-hot-restart"]).stderr(Stdio::null());
     let process = Process::start(&mut command)?;
     let started = Instant::now();
@@ -60,8 +121,7 @@ fn unused() -> Result<SocketAddr, Error> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|it| it.local_addr()).map_err(starting)
 }
 
-fn text(at: SocketAddr, to: SocketAddr, is_limited: bool) -> String {
-    let limit = if is_limited { LIMIT } else { "" };
+fn text(at: SocketAddr, to: SocketAddr, filters: &str) -> String {
     let (at, to) = (at.port(), to.port());
     format!(
         "static_resources:
@@ -82,7 +142,7 @@ fn text(at: SocketAddr, to: SocketAddr, is_limited: bool) -> String {
               routes:
               - match: {{ prefix: / }}
                 route: {{ cluster: next }}
-          http_filters:{limit}
+          http_filters:{filters}
               - name: envoy.filters.http.router
                 typed_config:
                   '@type': type.googleapis.com/envoy.extensions.filters.http.router.v3.Router

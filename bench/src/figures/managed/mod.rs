@@ -4,30 +4,51 @@
 //!
 //! | part | its purpose |
 //! |---|---|
-//! | [`rows`] | the rows, and their budgets |
-//! | [`chain`] | the processes between the two applications |
-//! | [`by_daemon`], [`by_tonic`] | the two applications |
+//! | [`rows`] | the rows against tonic and Envoy, and their budgets |
+//! | [`order`], [`sizes`], [`threads`], [`sidecars`] | the rows of Table 3.2 and Figures 3.4 to 3.6 that compare more |
+//! | [`limits`], [`bind`], [`upgrade`] | the rows of one question each |
+//! | [`counted`] | the rows that are counts of instructions |
+//! | [`chain`], [`operated`] | the processes between the two applications, and a daemon in this process |
+//! | [`by_daemon`], [`by_tonic`], [`by_hand`] | the two applications |
+//! | [`customers`], [`flow`] | the names in their calls, and calls that flow while something happens |
 //! | [`qos`], [`large`] | an application with small calls beside one with large requests |
 //! | [`envoy`] | settings of Envoy |
 //! | [`process`] | a process, its output and its memory |
 
+mod bind;
 mod by_daemon;
+mod by_hand;
 mod by_tonic;
 mod chain;
+mod counted;
+mod customers;
 mod envoy;
+mod flow;
 mod large;
+mod limits;
+mod operated;
+mod order;
 mod process;
 mod qos;
 mod rows;
+mod sidecars;
+mod sizes;
+mod threads;
+mod upgrade;
 
-use crate::harness::runtime;
+use crate::harness::{Effort, Placement, run_on, runtime};
+use crate::report::Report;
 use crate::{Error, ErrorKind};
+use bertha_managed::EngineKind;
+use bertha_managed::engines::built_in;
 use bertha_program::Termination;
 use clap::Args;
 use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::runtime::Builder;
 
+pub(crate) use counted::{instructions, probe};
 pub(crate) use large::{AskOptions, ask};
-pub(crate) use rows::run;
 
 /// Types of the schema in `proto/calls.proto`.
 #[allow(missing_docs, unreachable_pub, reason = "the schema documents what it needs to")]
@@ -41,12 +62,69 @@ const ANSWER: usize = 8;
 /// The name of the service in the daemons.
 const SERVICE: &str = "calls";
 
+/// Types of the schema in `proto/reservation.proto`.
+#[allow(missing_docs, unreachable_pub, reason = "the schema documents what it needs to")]
+mod reservation {
+    include!(concat!(env!("OUT_DIR"), "/reservation.rs"));
+}
+
+/// The rows to measure.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Measure this part alone, most by the number of a table or figure of the seed: memory, 3.2, 3.4, 3.5, 3.6, 3.7b, threads, bind, upgrade, qos or instructions
+    #[arg(long)]
+    only: Option<String>,
+}
+
+/// Measures the rows.
+///
+/// # Errors
+/// Errors of the processes.
+pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
+    type Part = fn(&mut Report, Effort) -> Result<(), Error>;
+    let parts: [(&str, Part); _] = [
+        ("memory", |report, _| rows::memory(report)),
+        ("3.2", rows::one_at_a_time),
+        ("3.2", order::run),
+        ("3.5", rows::rates),
+        ("3.4", rows::goodput),
+        ("3.4", sizes::run),
+        ("3.6", rows::policies),
+        ("3.6", sidecars::run),
+        ("3.7b", limits::run),
+        ("bind", bind::run),
+        ("upgrade", upgrade::run),
+        ("qos", qos::rows),
+        ("instructions", counted::run),
+    ];
+    let is_wanted = |name: &str| options.only.as_deref().is_none_or(|only| only == name);
+    let (core, _) = Placement::OneCore.cores()?;
+    // Processes start on the core of the thread that starts them.
+    let mut report = run_on(core, || {
+        let mut report = Report::new("managed");
+        for (_, part) in parts.into_iter().filter(|(name, _)| is_wanted(name)) {
+            part(&mut report, effort)?;
+        }
+        Ok(report)
+    })?;
+    if is_wanted("threads") {
+        threads::run(&mut report, effort)?;
+    }
+    Ok(report)
+}
+
 /// The server of a measurement.
 #[derive(Debug, Args)]
 pub(crate) struct ServeOptions {
     /// Socket of the daemon through which it serves; without one, it serves gRPC by tonic
     #[arg(long)]
     socket: Option<PathBuf>,
+    /// Serves by a TCP socket alone
+    #[arg(long)]
+    by_hand: bool,
+    /// Number of threads that answer
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
 }
 
 /// Serves until the process is killed.
@@ -54,7 +132,16 @@ pub(crate) struct ServeOptions {
 /// # Errors
 /// Errors of serving.
 pub(crate) fn serve(options: &ServeOptions) -> Result<(), Error> {
-    runtime()?.block_on(async {
+    if options.by_hand {
+        return by_hand::serve();
+    }
+    let runtime = match options.threads {
+        1 => runtime()?,
+        threads => {
+            Builder::new_multi_thread().worker_threads(threads).enable_all().build().map_err(no_runtime)?
+        }
+    };
+    runtime.block_on(async {
         match &options.socket {
             Some(socket) => by_daemon::serve(socket).await,
             None => by_tonic::serve().await,
@@ -69,6 +156,17 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<(), Error> {
 pub(crate) fn be_daemon(arguments: bertha_rpcd::Arguments) -> Result<(), Error> {
     let termination =
         Termination::expect().map_err(Error::while_doing(ErrorKind::Core, "expecting signals"))?;
-    let served = runtime()?.block_on(arguments.execute(&termination));
+    let runtime = arguments.runtime().enable_all().build().map_err(no_runtime)?;
+    let served = runtime.block_on(arguments.execute(&termination));
     served.map_err(Error::while_doing(ErrorKind::Bertha, "being the daemon of a host"))
+}
+
+/// Returns a kind of engine that is built in.
+fn built_in_kind(name: &str) -> Result<Arc<dyn EngineKind>, Error> {
+    let lacking = || Error::new(ErrorKind::Core, "an engine lacks");
+    built_in().into_iter().find(|kind| kind.name() == name).ok_or_else(lacking)
+}
+
+fn no_runtime(error: std::io::Error) -> Error {
+    Error::while_doing(ErrorKind::Core, "building a tokio runtime")(error)
 }

@@ -1,9 +1,10 @@
 //! The rows, after Table 3.2 and Figures 3.4 to 3.6 of the seed.
 
 use super::chain::{Chain, Way};
-use super::{envoy, qos};
+use super::envoy::{self, Filter};
+use super::sizes::{self, SIZES};
 use crate::Error;
-use crate::harness::{Effort, Paired, Placement, alternate, run_on};
+use crate::harness::{Effort, Paired, alternate};
 use crate::report::{Budget, Report};
 use crate::rpc::{Load, Sample};
 
@@ -30,45 +31,28 @@ const WITH_ACL: Budget = Budget::AtLeast(0.92);
 const MEMORY: Budget = Budget::AtMost(15.0);
 
 /// Number of calls in flight where the rate is measured.
-const SEVERAL: usize = 128;
+pub(super) const SEVERAL: usize = 128;
 
 const NULL: Option<&str> = Some("null");
-const NATIVE: Way = Way::Daemons { engine: NULL };
-const GRPC: Way = Way::OverGrpc { engine: NULL };
-const ENVOYS: Way = Way::Envoys { is_limited: false };
-
-/// Measures the rows.
-///
-/// # Errors
-/// Errors of the processes.
-pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
-    let (core, _) = Placement::OneCore.cores()?;
-    // Processes start on the core of the thread that starts them.
-    run_on(core, || {
-        let mut report = Report::new("managed");
-        memory(&mut report)?;
-        one_at_a_time(&mut report, effort)?;
-        rates(&mut report, effort)?;
-        goodput(&mut report, effort)?;
-        policies(&mut report, effort)?;
-        qos::rows(&mut report, effort)?;
-        Ok(report)
-    })
-}
+pub(super) const NATIVE: Way = Way::Daemons { engine: NULL };
+pub(super) const GRPC: Way = Way::OverGrpc { engine: NULL };
+pub(super) const ENVOYS: Way = Way::Envoys { filter: Filter::None };
 
 impl Way {
-    fn name(self) -> String {
+    pub(super) fn name(self) -> String {
         match self {
             Self::Tonic => "tonic".to_owned(),
-            Self::Envoys { is_limited: false } => "tonic and two Envoys".to_owned(),
-            Self::Envoys { is_limited: true } => "tonic and two Envoys with a limit".to_owned(),
+            Self::ByHand => "a TCP socket alone".to_owned(),
+            Self::Envoys { filter: Filter::None } => "tonic and two Envoys".to_owned(),
+            Self::Envoys { filter: Filter::Limit } => "tonic and two Envoys with a limit".to_owned(),
+            Self::Envoys { filter: Filter::Acl } => "tonic and two Envoys with an acl".to_owned(),
             Self::Daemons { engine } => format!("daemons{}", with(engine)),
             Self::OverGrpc { engine } => format!("daemons over gRPC{}", with(engine)),
         }
     }
 
     /// Returns the reason why this way can't be measured here, if there is one.
-    fn lacking(self) -> Option<&'static str> {
+    pub(super) fn lacking(self) -> Option<&'static str> {
         matches!(self, Self::Envoys { .. }).then(envoy::lacking).flatten()
     }
 }
@@ -78,7 +62,7 @@ fn with(engine: Option<&str>) -> String {
 }
 
 /// Measures two ways in turn, and writes what `rows` makes of them. Both chains stay for the whole of it, and only one has calls at a time.
-fn pair(
+pub(super) fn pair(
     report: &mut Report,
     (a, b): (Way, Way),
     load: Load,
@@ -99,7 +83,7 @@ fn pair(
 }
 
 /// Measures one call of 64 bytes at a time: Table 3.2.
-fn one_at_a_time(report: &mut Report, effort: Effort) -> Result<(), Error> {
+pub(super) fn one_at_a_time(report: &mut Report, effort: Effort) -> Result<(), Error> {
     let load = Load { bytes: 64, in_flight: 1, calls: effort.pick(10_000, 1_000) };
     let bare = Way::Daemons { engine: None };
     let pairs = [
@@ -124,7 +108,7 @@ fn one_at_a_time(report: &mut Report, effort: Effort) -> Result<(), Error> {
 }
 
 /// Measures calls per second of 64 bytes: Figure 3.5.
-fn rates(report: &mut Report, effort: Effort) -> Result<(), Error> {
+pub(super) fn rates(report: &mut Report, effort: Effort) -> Result<(), Error> {
     let load = Load { bytes: 64, in_flight: SEVERAL, calls: effort.pick(100_000, 10_000) };
     let pairs = [
         (Way::Tonic, NATIVE, Some(RATE_TO_TONIC)),
@@ -155,10 +139,9 @@ fn compare_rates(
 }
 
 /// Measures goodput by size: Figure 3.4.
-fn goodput(report: &mut Report, effort: Effort) -> Result<(), Error> {
-    for bytes in [512, 8 << 10, 64 << 10, 512 << 10] {
-        let calls = effort.pick(40_000, 2_000).min((2 << 30) / bytes);
-        let load = Load { bytes, in_flight: SEVERAL.min((8 << 20) / bytes), calls };
+pub(super) fn goodput(report: &mut Report, effort: Effort) -> Result<(), Error> {
+    for bytes in SIZES {
+        let load = sizes::load(bytes, effort);
         let (is_large, is_8_kib) = (bytes >= 8 << 10, bytes == 8 << 10);
         let pairs = [
             (Way::Tonic, is_large.then_some(GOODPUT_TO_TONIC)),
@@ -178,14 +161,14 @@ fn goodput(report: &mut Report, effort: Effort) -> Result<(), Error> {
 }
 
 /// Measures what policies cost: Figure 3.6.
-fn policies(report: &mut Report, effort: Effort) -> Result<(), Error> {
+pub(super) fn policies(report: &mut Report, effort: Effort) -> Result<(), Error> {
     let load = Load { bytes: 64, in_flight: SEVERAL, calls: effort.pick(100_000, 10_000) };
     let limit = Way::Daemons { engine: Some("rate-limit:per-second=infinite") };
     let acl = Way::Daemons { engine: Some("acl:field=customer deny=eve") };
     let pairs = [
         (NATIVE, limit, Some(WITH_LIMIT)),
         (NATIVE, acl, Some(WITH_ACL)),
-        (ENVOYS, Way::Envoys { is_limited: true }, None),
+        (ENVOYS, Way::Envoys { filter: Filter::Limit }, None),
     ];
     for (a, b, budget) in pairs {
         pair(report, (a, b), load, effort.pick(8, 2), |report, paired| {
@@ -196,7 +179,7 @@ fn policies(report: &mut Report, effort: Effort) -> Result<(), Error> {
 }
 
 /// Measures the memory of what stands beside an application, before the first call.
-fn memory(report: &mut Report) -> Result<(), Error> {
+pub(super) fn memory(report: &mut Report) -> Result<(), Error> {
     for (way, budget) in [(NATIVE, Some(MEMORY)), (ENVOYS, None)] {
         let name = format!("memory beside an application that asks, idle, {}", way.name());
         match way.lacking() {

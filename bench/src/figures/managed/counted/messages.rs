@@ -1,0 +1,242 @@
+//! Encoding and decoding by a plan, against the code that prost generates.
+
+use super::count;
+use crate::figures::managed::by_tonic::Question;
+use crate::figures::managed::{bench, reservation};
+use crate::report::{Budget, Report};
+use crate::{Error, ErrorKind};
+use bertha_managed::Service;
+use bertha_schemas::{Encoded, Limits, Plan, PrivateMemory, Schema};
+use prost::Message;
+use std::hint::black_box;
+
+/// Budgets of the instructions of a plan to those of prost.
+const HOTEL: Budget = Budget::AtMost(2.0);
+const BYTES: Budget = Budget::AtMost(1.1);
+
+/// Number of bytes in the message of bytes.
+const LARGE: usize = 8 << 10;
+
+/// Number of hotels in a response, as in DeathStarBench.
+const OFFERS: usize = 5;
+
+/// What probes do: encode or decode one of the messages.
+pub(super) const WORKS: [&str; 6] = [
+    "encode-request",
+    "decode-request",
+    "encode-response",
+    "decode-response",
+    "encode-bytes",
+    "decode-bytes",
+];
+
+/// Counts each work by both, and compares a whole call of the hotel, and a message of bytes.
+pub(super) fn instructions(report: &mut Report, iterations: u64) -> Result<(), Error> {
+    let compared = [("a call of a hotel", &WORKS[..4], HOTEL), ("8 KiB of bytes", &WORKS[4..], BYTES)];
+    for (of, works, budget) in compared {
+        let (mut encoding, mut decoding) = ([0.0; 2], [0.0; 2]);
+        for work in works {
+            let sums = if work.starts_with("encode") { &mut encoding } else { &mut decoding };
+            for (by, sum) in ["plan", "prost"].into_iter().zip(sums) {
+                let name = format!("{of}, {} by {by}", work.replace('-', " of the "));
+                match report.count(&name, count(&format!("{by}-{work}"), iterations))? {
+                    Some(count) => *sum += count,
+                    None => return Ok(()),
+                }
+            }
+        }
+        let ratio = |[plan, prost]: [f64; 2]| plan / prost;
+        let both = [encoding[0] + decoding[0], encoding[1] + decoding[1]];
+        report.bounded(format!("{of}, encoded and decoded, plan to prost"), ratio(both), "x", budget);
+        report.figure(format!("{of}, encoded, plan to prost"), ratio(encoding), "x");
+        report.figure(format!("{of}, decoded, plan to prost"), ratio(decoding), "x");
+    }
+    Ok(())
+}
+
+/// Runs a work by a plan or by prost, if there is one of this name.
+pub(super) fn probe(by: &str, work: &str, iterations: u64) -> Option<Result<(), Error>> {
+    let (verb, what) = work.split_once('-')?;
+    let is_encoding = match verb {
+        "encode" => true,
+        "decode" => false,
+        _ => return None,
+    };
+    let hotel = reservation::hotel::Service::descriptors();
+    match (what, by) {
+        ("request", "prost") => Some(by_prost(&request(), is_encoding, iterations)),
+        ("response", "prost") => Some(by_prost(&response(), is_encoding, iterations)),
+        ("bytes", "prost") => Some(by_prost(&bytes(), is_encoding, iterations)),
+        ("request", _) => Some(by_plan(&request(), hotel, "reservation.Request", is_encoding, iterations)),
+        ("response", _) => Some(by_plan(&response(), hotel, "reservation.Response", is_encoding, iterations)),
+        ("bytes", _) => {
+            let calls = bench::calls::Service::descriptors();
+            Some(by_plan(&bytes(), calls, "bench.Question", is_encoding, iterations))
+        }
+        _ => None,
+    }
+}
+
+/// Encodes into a buffer that is used again, or decodes a message, which is dropped.
+fn by_prost<M: Message + Default>(message: &M, is_encoding: bool, iterations: u64) -> Result<(), Error> {
+    let mut encoded = message.encode_to_vec();
+    for _ in 0..iterations {
+        if is_encoding {
+            encoded.clear();
+            black_box(message)
+                .encode(&mut encoded)
+                .map_err(Error::while_doing(ErrorKind::Codec, "encoding"))?;
+            black_box(&encoded);
+        } else {
+            let decoded = M::decode(black_box(&encoded[..]));
+            black_box(decoded.map_err(Error::while_doing(ErrorKind::Codec, "decoding"))?);
+        }
+    }
+    Ok(())
+}
+
+/// Encodes into a buffer that is used again, or decodes into memory, which is freed.
+fn by_plan(
+    message: &impl Message,
+    descriptors: &[u8],
+    name: &str,
+    is_encoding: bool,
+    iterations: u64,
+) -> Result<(), Error> {
+    let wrong = |what: &'static str| move |error| Error::while_doing(ErrorKind::Codec, what)(error);
+    let schema =
+        Schema::read(descriptors).map_err(Error::while_doing(ErrorKind::Codec, "reading a schema"))?;
+    let plan = Plan::new(&schema);
+    let id =
+        plan.message(name).ok_or_else(|| Error::new(ErrorKind::Codec, "a message is not in the schema"))?;
+    let (limits, bytes) = (Limits::default(), message.encode_to_vec());
+    let mut memory = PrivateMemory::of(limits.memory);
+    let at = plan.decode(id, &bytes, &mut memory, limits).map_err(wrong("decoding by a plan"))?;
+    let mut encoded = Encoded::new();
+    for _ in 0..iterations {
+        if is_encoding {
+            let done = plan.encode(id, black_box(&memory), at, limits, &mut encoded);
+            done.map_err(wrong("encoding by a plan"))?;
+            black_box(encoded.as_bytes());
+        } else {
+            let mut memory = PrivateMemory::of(limits.memory);
+            let done = plan.decode(id, black_box(&bytes), &mut memory, limits);
+            black_box((done.map_err(wrong("decoding by a plan"))?, &memory));
+        }
+    }
+    Ok(())
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Request {
+    #[prost(string, tag = "1")]
+    customer: String,
+    #[prost(string, tag = "2")]
+    arrival: String,
+    #[prost(string, tag = "3")]
+    departure: String,
+    #[prost(double, tag = "4")]
+    latitude: f64,
+    #[prost(double, tag = "5")]
+    longitude: f64,
+    #[prost(int32, tag = "6")]
+    rooms: i32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Response {
+    #[prost(message, repeated, tag = "1")]
+    offers: Vec<Offer>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Offer {
+    #[prost(string, tag = "1")]
+    id: String,
+    #[prost(string, tag = "2")]
+    name: String,
+    #[prost(string, tag = "3")]
+    phone: String,
+    #[prost(string, tag = "4")]
+    description: String,
+    #[prost(message, optional, tag = "5")]
+    address: Option<Address>,
+    #[prost(double, repeated, tag = "6")]
+    rates: Vec<f64>,
+    #[prost(bool, tag = "7")]
+    has_breakfast: bool,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Address {
+    #[prost(string, tag = "1")]
+    street: String,
+    #[prost(string, tag = "2")]
+    city: String,
+    #[prost(string, tag = "3")]
+    country: String,
+    #[prost(string, tag = "4")]
+    postal_code: String,
+    #[prost(float, tag = "5")]
+    latitude: f32,
+    #[prost(float, tag = "6")]
+    longitude: f32,
+}
+
+fn request() -> Request {
+    Request {
+        customer: "Cornell_204".into(),
+        arrival: "2015-04-09".into(),
+        departure: "2015-04-11".into(),
+        latitude: 38.0235,
+        longitude: -122.095,
+        rooms: 2,
+    }
+}
+
+fn response() -> Response {
+    let offer = |number: usize| Offer {
+        id: number.to_string(),
+        name: format!("Hotel number {number}"),
+        phone: format!("(415) 284-40{number:02}"),
+        description: "A quiet house from 1911 near the old town, with a garden and rooms for families."
+            .into(),
+        address: Some(Address {
+            street: "Market Street 73".into(),
+            city: "San Francisco".into(),
+            country: "United States".into(),
+            postal_code: "94103".into(),
+            latitude: 37.7867,
+            longitude: -122.4112,
+        }),
+        rates: vec![109.0, 123.17, 109.0, 123.17],
+        has_breakfast: number.is_multiple_of(2),
+    };
+    Response { offers: (0..OFFERS).map(offer).collect() }
+}
+
+fn bytes() -> Question {
+    Question { payload: vec![7; LARGE], customer: String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plan_and_prost_make_the_same_of_a_message() {
+        let schema = Schema::read(reservation::hotel::Service::descriptors()).unwrap();
+        let plan = Plan::new(&schema);
+        let limits = Limits::default();
+        for (name, bytes) in [
+            ("reservation.Request", request().encode_to_vec()),
+            ("reservation.Response", response().encode_to_vec()),
+        ] {
+            let id = plan.message(name).unwrap();
+            let (mut memory, mut encoded) = (PrivateMemory::of(limits.memory), Encoded::new());
+            let at = plan.decode(id, &bytes, &mut memory, limits).unwrap();
+            plan.encode(id, &memory, at, limits, &mut encoded).unwrap();
+            assert_eq!(encoded.as_bytes(), bytes, "{name}");
+        }
+    }
+}
