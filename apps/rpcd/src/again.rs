@@ -10,7 +10,11 @@ use std::sync::Arc;
 /// Notes that a peer takes calls. Those that wait for others of its route, which are still being connected, wait no longer.
 pub(crate) fn open(link: &Arc<Link>, state: &State) {
     for other in state.services.opened(link, state.now()) {
-        each(&other, |descriptor| pass_on(&other, &descriptor, None, state));
+        each(&other, |descriptor| match descriptor {
+            Descriptor::Request { .. } => pass_on(&other, &descriptor, None, state),
+            // Another thread may have sent the call at this moment.
+            _ => other.tell(descriptor),
+        });
     }
 }
 
@@ -50,10 +54,8 @@ fn give(
     {
         return Err(refusal.clone());
     }
-    let server = state.services.server_of(caller, state.now())?;
     // The request is in the memory of the daemon, and no message of the caller any more.
-    let number = delivery::give(&server, caller, request, (0, milliseconds))?;
-    open.server = Some((server, number));
+    open.server = Some(delivery::deliver(&state.services, caller, request, (0, milliseconds), state.now())?);
     open.is_second = true;
     Ok(())
 }

@@ -144,12 +144,10 @@ fn message_of(call: u64, method: u32, kind: Kind, message: InHeap) -> Message {
 /// Gives a request that has passed all engines to the server.
 fn give(link: &Arc<Link>, open: &mut Open, request: Message, now: Duration, services: &Services) {
     let Some(call) = open.calls.get(request.call) else { return };
-    let given = services.server_of(link, now).and_then(|server| {
-        Ok((delivery::give(&server, link, &request, (call.message, call.milliseconds))?, server))
-    });
-    match given {
-        Ok((number, server)) => {
-            call.server = Some((server, number));
+    let sent = (call.message, call.milliseconds);
+    match delivery::deliver(services, link, &request, sent, now) {
+        Ok(server) => {
+            call.server = Some(server);
             link.done(call.message);
             open.calls.set_copied(request.call, 0);
         }

@@ -2,14 +2,39 @@
 
 use crate::given::NotGiven;
 use crate::link::Link;
+use crate::services::Services;
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::{Descriptor, InHeap, Message, Refusal};
 use bertha_schemas::{Fault, Limits};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Number of servers to which a call is led that have gone before they got it.
+const GONE: usize = 4;
+
+/// Gives a request to the server of its caller's service, and returns the server with its number of the call. Where another thread ends a
+/// server that was found, the next is found.
+pub(crate) fn deliver(
+    services: &Services,
+    caller: &Arc<Link>,
+    request: &Message,
+    sent: (u32, u32),
+    now: Duration,
+) -> Result<(Arc<Link>, u64), Refusal> {
+    let mut left = GONE;
+    loop {
+        let server = services.server_of(caller, now)?;
+        match give(&server, caller, request, sent) {
+            Ok(number) => return Ok((server, number)),
+            Err(_) if left > 0 && server.given.lock().has_ended() => left -= 1,
+            Err(refusal) => return Err(refusal),
+        }
+    }
+}
 
 /// Gives a request to a server, and returns the server's number of the call. The request has a number among the messages of the caller, and
 /// so many milliseconds are left.
-pub(crate) fn give(
+fn give(
     link: &Link,
     caller: &Arc<Link>,
     request: &Message,

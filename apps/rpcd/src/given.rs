@@ -137,9 +137,15 @@ impl<C> Given<C> {
         self.is_retired = true;
     }
 
-    /// Returns true if the server has no call, and gets none.
-    pub(crate) fn is_over(&self) -> bool {
-        self.is_retired && self.open.is_empty()
+    /// Returns true if the server has no call, and gets none from now on.
+    pub(crate) fn is_over(&mut self) -> bool {
+        self.has_ended |= self.is_retired && self.open.is_empty();
+        self.has_ended
+    }
+
+    /// Returns true if the server gets no calls.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended
     }
 
     /// Takes all calls away from a server that has gone. It gets no others.
@@ -161,6 +167,18 @@ mod tests {
         assert_eq!((given.take(0), given.take(0)), (Some(("a", 5)), None));
         assert_eq!(given.take_all().collect::<Vec<_>>(), [("b", 5)]);
         assert_eq!(given.give("a", 6, Origin::Link(0), 0), Err(NotGiven::Gone));
+    }
+
+    #[test]
+    fn a_server_that_is_retired_ends_with_its_last_call() {
+        let mut given = Given::new(0);
+        let call = given.give((), 0, Origin::Link(0), 0).unwrap();
+        given.retire();
+        assert!(!given.is_over());
+        let late = given.give((), 1, Origin::Link(0), 0).unwrap();
+        assert!(given.take(call).is_some() && !given.is_over(), "a call was on its way");
+        assert!(given.take(late).is_some() && given.is_over());
+        assert_eq!(given.give((), 2, Origin::Link(0), 0), Err(NotGiven::Gone));
     }
 
     #[test]

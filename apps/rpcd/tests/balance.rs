@@ -70,10 +70,14 @@ fn address(daemon: &Running) -> String {
     daemon.peer_addr.as_ref().unwrap().to_string()
 }
 
-/// Starts a daemon that leads the calls of the hotel to these servers.
-fn leading(to: &[&str]) -> Running {
+/// Returns the settings of a daemon that leads the calls of the hotel to these servers.
+fn routed(to: &[&str]) -> Settings {
     let routes = vec![("hotel".into(), to.join(",").parse().unwrap())];
-    Running::with(Settings { peers: Peers { routes, ..Peers::default() }, ..Settings::default() })
+    Settings { peers: Peers { routes, ..Peers::default() }, ..Settings::default() }
+}
+
+fn leading(to: &[&str]) -> Running {
+    Running::with(routed(to))
 }
 
 /// Makes a call of a number, and returns its failure.
@@ -240,12 +244,22 @@ async fn a_daemon_without_a_server_is_passed_over() {
 
 #[tokio::test]
 async fn a_change_of_the_route_loses_no_call() {
+    change_under_calls(Running::with).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_of_the_route_loses_no_call_of_several_threads() {
+    change_under_calls(|settings| Running::threaded_with(4, settings)).await;
+}
+
+/// Changes the route of a daemon, which `start` starts, while calls flow.
+async fn change_under_calls(start: impl Fn(Settings) -> Running) {
     let (fars, runs) = ([far(None), far(None), far(None)], Runs::default());
     for (place, far) in fars.iter().enumerate() {
         runs.serve(far.server().await, place);
     }
     let addrs: Vec<_> = fars.iter().map(address).collect();
-    let near = leading(&[&addrs[0]]);
+    let near = start(routed(&[&addrs[0]]));
     let client = Arc::new(near.client().await);
     let changing = async {
         for change in 0_usize.. {

@@ -194,10 +194,14 @@ impl Running {
 
     /// Starts a daemon with several threads for calls.
     pub(crate) fn threaded(threads: usize) -> Self {
+        Self::threaded_with(threads, Settings::default())
+    }
+
+    pub(crate) fn threaded_with(threads: usize, settings: Settings) -> Self {
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         runtime.worker_threads(threads);
         let folder = tempfile::tempdir().unwrap();
-        let mut running = Self::on(runtime, folder.path().join("rpcd"), Settings::default());
+        let mut running = Self::on(runtime, folder.path().join("rpcd"), settings);
         running._folder = Some(folder);
         running
     }
