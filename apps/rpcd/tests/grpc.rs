@@ -279,7 +279,8 @@ async fn the_daemon_tells_of_its_services() {
     for version in ["v1", "v1alpha"] {
         let path = format!("/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo");
         let services = stranger::ask(&to, &path, &text(7, b"")).await.unwrap();
-        assert!(services.ends_with(&text(6, &text(1, &text(1, b"hotel.Hotel")))), "{services:?}");
+        let names = [&b"grpc.health.v1.Health"[..], b"hotel.Hotel"].map(|name| text(1, &text(1, name)));
+        assert!(services.ends_with(&text(6, &names.concat())), "{services:?}");
         let files = stranger::ask(&to, &path, &text(4, b"hotel.Hotel.Reserve")).await.unwrap();
         assert!(files.windows(11).any(|part| part == b"hotel.proto"), "{files:?}");
         let missing = stranger::ask(&to, &path, &text(3, b"motel.proto")).await.unwrap();

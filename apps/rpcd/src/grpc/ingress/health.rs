@@ -4,6 +4,11 @@
 use crate::grpc::status::{Code, Status};
 use crate::services::Services;
 use prost::Message;
+use prost_types::field_descriptor_proto::{Label, Type};
+use prost_types::{
+    DescriptorProto, EnumDescriptorProto, EnumValueDescriptorProto, FieldDescriptorProto,
+    FileDescriptorProto, MethodDescriptorProto, ServiceDescriptorProto,
+};
 
 /// The service.
 pub(super) const SERVICE: &str = "grpc.health.v1.Health";
@@ -38,4 +43,60 @@ pub(super) fn answer(question: &[u8], services: &Services) -> Result<Vec<u8>, St
         return Ok(Answer { status: SERVING }.encode_to_vec());
     }
     Err(Status::new(Code::NotFound, &format!("no application serves {}", question.service)))
+}
+
+/// Returns the schema of the service, by which callers ask who know the daemon by reflection alone.
+pub(super) fn schema() -> FileDescriptorProto {
+    let name = |name: &str| Some(name.to_owned());
+    let field = |named: &str, kind, of| FieldDescriptorProto {
+        name: name(named),
+        number: Some(1),
+        label: Some(Label::Optional as i32),
+        r#type: Some(kind as i32),
+        type_name: of,
+        ..Default::default()
+    };
+    let statuses = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
+    let status = EnumDescriptorProto {
+        name: name("ServingStatus"),
+        value: std::iter::zip(statuses, 0..)
+            .map(|(named, number)| EnumValueDescriptorProto {
+                name: name(named),
+                number: Some(number),
+                options: None,
+            })
+            .collect(),
+        ..Default::default()
+    };
+    let of_status = Some(".grpc.health.v1.HealthCheckResponse.ServingStatus".to_owned());
+    let question = DescriptorProto {
+        name: name("HealthCheckRequest"),
+        field: vec![field("service", Type::String, None)],
+        ..Default::default()
+    };
+    let answer = DescriptorProto {
+        name: name("HealthCheckResponse"),
+        field: vec![field("status", Type::Enum, of_status)],
+        enum_type: vec![status],
+        ..Default::default()
+    };
+    let method = |named: &str, is_stream| MethodDescriptorProto {
+        name: name(named),
+        input_type: name(".grpc.health.v1.HealthCheckRequest"),
+        output_type: name(".grpc.health.v1.HealthCheckResponse"),
+        server_streaming: Some(is_stream),
+        ..Default::default()
+    };
+    FileDescriptorProto {
+        name: name("grpc/health/v1/health.proto"),
+        package: name("grpc.health.v1"),
+        syntax: name("proto3"),
+        message_type: vec![question, answer],
+        service: vec![ServiceDescriptorProto {
+            name: name("Health"),
+            method: vec![method(METHOD, false), method("Watch", true)],
+            ..Default::default()
+        }],
+        ..Default::default()
+    }
 }

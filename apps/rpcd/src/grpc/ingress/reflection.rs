@@ -1,6 +1,7 @@
-//! The services of the machine, as the document
+//! The services of the machine and the daemon's own health, as the document
 //! [GRPC Server Reflection Protocol](https://github.com/grpc/grpc/blob/master/doc/server-reflection.md) tells of them.
 
+use super::health;
 use crate::grpc::status::{Code, Status};
 use crate::services::Services;
 use prost::Message;
@@ -91,7 +92,8 @@ pub(super) fn answer(question: &[u8], services: &Services) -> Result<Vec<u8>, St
     let question = Question::decode(question).map_err(|error| {
         Status::new(Code::InvalidArgument, &format!("the question is malformed: {error}"))
     })?;
-    let schemas = services.schemas();
+    let mut schemas = vec![FileDescriptorSet { file: vec![health::schema()] }];
+    schemas.extend(services.schemas());
     let content = match &question.about {
         Some(About::Services(_)) => Content::Services(names(&schemas)),
         Some(About::File(name)) => files(&schemas, |file| file.name() == name, name),
