@@ -32,6 +32,11 @@ impl Burst {
         &self.messages
     }
 
+    /// Returns the messages in their order, for changes.
+    pub fn messages_mut(&mut self) -> &mut [Message] {
+        &mut self.messages
+    }
+
     /// Returns true if there is no message.
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()

@@ -1,5 +1,6 @@
 //! The counts of calls by callers, services, methods and statuses.
 
+use crate::Kind;
 use bertha_chunnels::metrics::{Histogram, Latency};
 use bertha_chunnels::rpc::FailureKind;
 use parking_lot::Mutex;
@@ -113,6 +114,14 @@ impl Status {
         Self::Failed(FailureKind::Denied),
         Self::Failed(FailureKind::Unavailable),
     ];
+
+    /// Returns the status of an outcome.
+    pub(crate) fn of(outcome: &Kind) -> Self {
+        match outcome {
+            Kind::Failure(refusal) => Self::Failed(refusal.kind),
+            _ => Self::Done,
+        }
+    }
 
     /// Returns the name in metrics.
     pub fn name(self) -> &'static str {

@@ -65,7 +65,7 @@ pub(crate) fn binding() -> Binding {
 
 /// A request without a structure.
 pub(crate) fn request(call: u64) -> Message {
-    Message { kind: Kind::Request, call, method: 0, bytes: 8, at: 0, content: None }
+    Message { kind: Kind::Request, call, method: 0, bytes: 8, at: 0, trace: None, content: None }
 }
 
 /// A message about a call that has begun.

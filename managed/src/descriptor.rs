@@ -1,5 +1,6 @@
 //! The news of a message between an application and the daemon.
 
+use crate::Trace;
 use bertha_chunnels::rpc::FailureKind;
 use std::fmt;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use std::time::Duration;
 /// A descriptor has 64 bytes. All numbers are little-endian, and bytes that no kind uses are zero:
 ///
 /// ```text
-///  0 kind  1 failure  2 count  4 method  8 call  16 address  24 bytes  28 number  32 milliseconds
+///  0 kind  1 failure  2 count  4 method  8 call  16 address  24 bytes  28 number  32 milliseconds  36 trace, of 25 bytes
 ///  Done:                                 8 numbers, of four bytes each
 ///  Grown:                                8 bytes
 /// ```
@@ -25,6 +26,8 @@ pub enum Descriptor {
         message: InHeap,
         /// Number of milliseconds that are left for the call; zero is no limit.
         milliseconds: u32,
+        /// The trace to which the call belongs.
+        trace: Option<Trace>,
     },
     /// The response to a request.
     Response {
@@ -119,6 +122,9 @@ const GROWN: u8 = 6;
 /// The bit of a failure that may have run.
 const MAY_HAVE_RUN: u8 = 0x80;
 
+/// The place of a trace, of which all bytes are zero without one.
+const TRACE: usize = 36;
+
 impl Descriptor {
     /// Number of bytes of a descriptor.
     pub const SIZE: usize = 64;
@@ -147,11 +153,14 @@ impl Descriptor {
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
         match self {
-            Self::Request { call, method, message, milliseconds } => {
+            Self::Request { call, method, message, milliseconds, trace } => {
                 bytes[0] = REQUEST;
                 bytes[4..8].copy_from_slice(&method.to_le_bytes());
                 put(&mut bytes, call, message);
                 bytes[32..36].copy_from_slice(&milliseconds.to_le_bytes());
+                if let Some(trace) = trace {
+                    bytes[TRACE..TRACE + Trace::SIZE].copy_from_slice(&trace.to_bytes());
+                }
             }
             Self::Response { call, message } => {
                 bytes[0] = RESPONSE;
@@ -192,7 +201,10 @@ impl Descriptor {
         let call = word(8);
         let message = InHeap { at: word(16), bytes: number(24), number: number(28) };
         let read = match bytes[0] {
-            REQUEST => Self::Request { call, method: number(4), message, milliseconds: number(32) },
+            REQUEST => {
+                let trace = bytes[TRACE..].first_chunk().and_then(Trace::read);
+                Self::Request { call, method: number(4), message, milliseconds: number(32), trace }
+            }
             RESPONSE => Self::Response { call, message },
             FAILURE => Self::Failure {
                 call,
@@ -233,13 +245,18 @@ mod tests {
 
     const MESSAGE: InHeap = InHeap { at: 0x0102_0304_0506_0708, bytes: 0x0a0b_0c0d, number: 0x1a1b_1c1d };
 
+    fn request(trace: Option<Trace>) -> Descriptor {
+        Descriptor::Request { call: 2, method: 3, message: MESSAGE, milliseconds: 5, trace }
+    }
+
     fn examples() -> Vec<Descriptor> {
         let mut done = Done::default();
         assert!((1..=14).all(|number| done.push(number)) && !done.push(15));
         let failure =
             |kind, may_have_run| Descriptor::Failure { call: 9, kind, may_have_run, reason: MESSAGE };
         vec![
-            Descriptor::Request { call: u64::MAX, method: 3, message: MESSAGE, milliseconds: 5 },
+            request(None),
+            request(Trace::begin(u128::MAX, 1)),
             Descriptor::Response { call: 1, message: MESSAGE },
             failure(FailureKind::Denied, false),
             failure(FailureKind::Overloaded, true),
@@ -259,12 +276,17 @@ mod tests {
 
     #[test]
     fn the_format_is_as_documented() {
-        let request =
-            Descriptor::Request { call: 2, method: 3, message: MESSAGE, milliseconds: 5 }.to_bytes();
+        let traced = request(Trace::begin(0x0102, 0x0304)).to_bytes();
+        let request = request(None).to_bytes();
         assert_eq!(request[..8], [1, 0, 0, 0, 3, 0, 0, 0]);
         assert_eq!(request[8..24], [2, 0, 0, 0, 0, 0, 0, 0, 8, 7, 6, 5, 4, 3, 2, 1]);
         assert_eq!(request[24..36], [0x0d, 0x0c, 0x0b, 0x0a, 0x1d, 0x1c, 0x1b, 0x1a, 5, 0, 0, 0]);
         assert_eq!(request[36..], [0; 28]);
+        assert_eq!(traced[..36], request[..36]);
+        assert_eq!(
+            traced[36..],
+            [[0_u8; 14].as_slice(), &[1, 2, 0, 0, 0, 0, 0, 0, 3, 4, 1, 0, 0, 0]].concat()
+        );
         let failure =
             Descriptor::Failure { call: 0, kind: FailureKind::Denied, may_have_run: true, reason: MESSAGE };
         assert_eq!(failure.to_bytes()[..2], [3, 0x87]);
@@ -277,6 +299,10 @@ mod tests {
             bytes[3] = 1;
             assert_eq!(Descriptor::read(&bytes), Err(NoDescriptor), "{descriptor:?}");
         }
+        // An id of zero is none.
+        let mut flags = request(None).to_bytes();
+        flags[60] = 1;
+        assert_eq!(Descriptor::read(&flags), Err(NoDescriptor));
         let mut short = Descriptor::Done(Done::default()).to_bytes();
         short[8] = 1;
         assert_eq!(Descriptor::read(&short), Err(NoDescriptor));

@@ -34,6 +34,7 @@ pub mod plugin;
 pub mod policies;
 mod settings;
 mod shares;
+mod trace;
 mod traffic;
 
 pub use bertha_chunnels::rpc::{Failure, FailureKind};
@@ -52,4 +53,5 @@ pub use party::Party;
 pub use policies::Policies;
 pub use settings::{Settings, Unsuitable};
 pub use shares::Shares;
+pub use trace::{NoTrace, Trace};
 pub use traffic::Traffic;

@@ -1,5 +1,6 @@
 //! A message of a call on its way.
 
+use crate::Trace;
 use bertha_chunnels::rpc::FailureKind;
 use bertha_schemas::{Fault, PrivateMemory};
 use std::sync::Arc;
@@ -18,6 +19,8 @@ pub struct Message {
     pub bytes: u32,
     /// The address of the message's structure: in `content` if there is one, else in the application's heap. Zero without a structure.
     pub at: u64,
+    /// The trace to which a request belongs. An engine that makes a span puts the span there.
+    pub trace: Option<Trace>,
     /// The copy that engines read. There is one if an engine of the chain [reads](crate::Engine::reads) the messages of this method.
     pub content: Option<Box<PrivateMemory>>,
 }

@@ -26,12 +26,14 @@ pub(crate) fn pass_all_on(link: &Arc<Link>, refusal: &Refusal, state: &State) {
 /// Leads a call that a peer has not heard of to another. If there is a refusal, a call fails with it that has gone to another peer before, or
 /// has no other now.
 pub(crate) fn pass_on(link: &Arc<Link>, descriptor: &Descriptor, refusal: Option<&Refusal>, state: &State) {
-    let Descriptor::Request { call: number, method, message, milliseconds } = *descriptor else { return };
+    let Descriptor::Request { call: number, method, message, milliseconds, trace } = *descriptor else {
+        return;
+    };
     let content = link.waiting(descriptor).map(Box::new);
     // A call that was cancelled, as it is at its deadline, goes nowhere.
     let Some((caller, call)) = link.take_given(number) else { return };
     let request =
-        Message { kind: Kind::Request, call, method, bytes: message.bytes, at: message.at, content };
+        Message { kind: Kind::Request, call, method, bytes: message.bytes, at: message.at, trace, content };
     let given = give(&caller, &request, milliseconds, refusal, state);
     if let Err(refusal) = given {
         let outcome = Outcome::Failure { refusal, may_have_run: false };

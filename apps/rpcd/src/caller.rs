@@ -32,8 +32,9 @@ pub(crate) fn take(link: &Arc<Link>, descriptors: &[Descriptor], now: Duration) 
     let mut caller = link.caller.lock();
     for descriptor in descriptors {
         match *descriptor {
-            Descriptor::Request { call, method, message, milliseconds } => {
-                begin(link, &mut caller, (call, method, message, milliseconds))?;
+            Descriptor::Request { call, method, message, milliseconds, trace } => {
+                let request = Message { trace, ..message_of(call, method, Kind::Request, message) };
+                begin(link, &mut caller, request, (message.number, milliseconds))?;
             }
             // The call may have had its outcome meanwhile.
             Descriptor::Cancellation { call } if caller.open.calls.get(call).is_some() => {
@@ -110,10 +111,16 @@ pub(crate) fn end_all(link: &Link) {
     }
 }
 
-fn begin(link: &Link, caller: &mut Caller, request: (u64, u32, InHeap, u32)) -> Result<(), Breach> {
-    let (call, method, message, milliseconds) = request;
+/// Begins the call of a request, which has a number among the messages of the caller, and so many milliseconds left.
+fn begin(
+    link: &Link,
+    caller: &mut Caller,
+    request: Message,
+    (number, milliseconds): (u32, u32),
+) -> Result<(), Breach> {
+    let Message { call, method, .. } = request;
     let refuse = |kind, reason: &str| {
-        link.done(message.number);
+        link.done(number);
         link.tell_failure(call, &Refusal { kind, reason: reason.into() }, false);
     };
     if link.typed.method(method).is_none() {
@@ -124,9 +131,9 @@ fn begin(link: &Link, caller: &mut Caller, request: (u64, u32, InHeap, u32)) -> 
         refuse(FailureKind::Overloaded, "requests that wait take too much memory");
         return Ok(());
     }
-    match caller.open.calls.begin(call, method, message.number, milliseconds) {
+    match caller.open.calls.begin(call, method, number, milliseconds) {
         Ok(()) => {
-            let _has_room = caller.requests.push(message_of(call, method, Kind::Request, message));
+            let _has_room = caller.requests.push(request);
             Ok(())
         }
         Err(NotBegun::TooMany) => {
@@ -138,7 +145,7 @@ fn begin(link: &Link, caller: &mut Caller, request: (u64, u32, InHeap, u32)) -> 
 }
 
 fn message_of(call: u64, method: u32, kind: Kind, message: InHeap) -> Message {
-    Message { kind, call, method, bytes: message.bytes, at: message.at, content: None }
+    Message { kind, call, method, bytes: message.bytes, at: message.at, trace: None, content: None }
 }
 
 /// Gives a request that has passed all engines to the server.

@@ -49,7 +49,8 @@ fn give(
         link.take_back(&[message.number]);
         refusal(not_given)
     })?;
-    link.tell(Descriptor::Request { call, method: request.method, message, milliseconds });
+    let Message { method, trace, .. } = *request;
+    link.tell(Descriptor::Request { call, method, message, milliseconds, trace });
     Ok(call)
 }
 

@@ -115,7 +115,7 @@ mod tests {
     fn calls_are_no_answers() {
         let mut outbox = Outbox::new(Lends::Frames(Waiting::new(0, Common::new(0))));
         let message = InHeap::default();
-        outbox.push(Descriptor::Request { call: 1, method: 0, message, milliseconds: 0 });
+        outbox.push(Descriptor::Request { call: 1, method: 0, message, milliseconds: 0, trace: None });
         outbox.push(Descriptor::Response { call: 1, message });
         outbox.push(Descriptor::Cancellation { call: 2 });
         assert_eq!(outbox.answers(), 1);

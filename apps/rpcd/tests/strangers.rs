@@ -69,7 +69,7 @@ impl Stranger {
 
 fn request(call: u64, method: u32, at: u64) -> [u8; 64] {
     let message = InHeap { at, bytes: 0, number: 7 };
-    Descriptor::Request { call, method, message, milliseconds: 0 }.to_bytes()
+    Descriptor::Request { call, method, message, milliseconds: 0, trace: None }.to_bytes()
 }
 
 /// Returns the text with which the daemon refuses these bytes.

@@ -4,7 +4,7 @@
 use super::lent::Lent;
 use super::link::Link;
 use crate::method::{Method, Service};
-use crate::{Descriptor, InHeap};
+use crate::{Descriptor, InHeap, Trace};
 use bertha_chunnels::rpc::{Failure, FailureKind};
 use bertha_core::Connection;
 use bertha_datapath_shm::heap::{self, Heap};
@@ -68,8 +68,21 @@ impl<S: Service> Client<S> {
         request: M::Request,
         within: Option<Duration>,
     ) -> Result<Lent<M::Response>, Failure> {
+        self.call_in_trace::<M>(request, within, None).await
+    }
+
+    /// Calls a method as [`call`](Self::call) does, as a part of a trace, which the server [has](super::Incoming::trace) then, too.
+    ///
+    /// # Errors
+    /// The errors of [`call`](Self::call).
+    pub async fn call_in_trace<M: Method<Service = S>>(
+        &self,
+        request: M::Request,
+        within: Option<Duration>,
+        trace: Option<Trace>,
+    ) -> Result<Lent<M::Response>, Failure> {
         let mut call = Call::begin(&self.calls, request)?;
-        let waiting = call.outcome::<M>(within);
+        let waiting = call.outcome::<M>(within, trace);
         match within {
             None => waiting.await,
             Some(within) => match tokio::time::timeout(within, waiting).await {
@@ -108,13 +121,18 @@ impl<'a> Call<'a> {
         }
     }
 
-    async fn outcome<M: Method>(&mut self, within: Option<Duration>) -> Result<Lent<M::Response>, Failure> {
+    async fn outcome<M: Method>(
+        &mut self,
+        within: Option<Duration>,
+        trace: Option<Trace>,
+    ) -> Result<Lent<M::Response>, Failure> {
         let within = within.map_or(0, |within| u32::try_from(within.as_millis()).unwrap_or(u32::MAX).max(1));
         let request = Descriptor::Request {
             call: self.number,
             method: M::NUMBER,
             message: self.request,
             milliseconds: within,
+            trace,
         };
         self.calls.link.send(request).await.map_err(|_| disconnected().before_running())?;
         self.is_sent = true;

@@ -4,7 +4,7 @@
 use super::lent::Lent;
 use super::link::Link;
 use crate::method::{Method, Service};
-use crate::{Descriptor, InHeap};
+use crate::{Descriptor, InHeap, Trace};
 use bertha_chunnels::rpc::Failure;
 use bertha_core::{Error, ErrorKind};
 use bertha_datapath_shm::heap::{self, Heap};
@@ -20,6 +20,7 @@ pub struct Incoming<S> {
     method: u32,
     request: InHeap,
     within: Option<Duration>,
+    trace: Option<Trace>,
     is_answered: bool,
     /// The message of an outcome of which the daemon was not told.
     unsent: Option<u32>,
@@ -32,9 +33,19 @@ impl<S: Service> Incoming<S> {
         (call, method): (u64, u32),
         request: InHeap,
         within: Option<Duration>,
+        trace: Option<Trace>,
     ) -> Self {
-        let link = Arc::clone(link);
-        Self { link, call, method, request, within, is_answered: false, unsent: None, service: PhantomData }
+        Self {
+            link: Arc::clone(link),
+            call,
+            method,
+            request,
+            within,
+            trace,
+            is_answered: false,
+            unsent: None,
+            service: PhantomData,
+        }
     }
 
     /// Returns the number of the call.
@@ -55,6 +66,11 @@ impl<S: Service> Incoming<S> {
     /// Returns the time that was left for the call when the daemon told of it, if its caller gave one.
     pub fn within(&self) -> Option<Duration> {
         self.within
+    }
+
+    /// Returns the trace to which the call belongs, with the span that is next above: of the caller, or of a daemon that traces.
+    pub fn trace(&self) -> Option<Trace> {
+        self.trace
     }
 
     /// Returns the request, if the call is of this method. The request is lent until the result is dropped; later calls return `None`.

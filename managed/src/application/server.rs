@@ -86,9 +86,9 @@ impl<S: Service> Server<S> {
 
     fn on_descriptor(&self, bytes: &[u8]) -> std::io::Result<Option<Heard<S>>> {
         match super::descriptor(bytes)? {
-            Descriptor::Request { call, method, message, milliseconds } => {
+            Descriptor::Request { call, method, message, milliseconds, trace } => {
                 let within = (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()));
-                let call = Incoming::new(&self.link, (call, method), message, within);
+                let call = Incoming::new(&self.link, (call, method), message, within, trace);
                 return Ok(Some(Heard::Call(call)));
             }
             Descriptor::Done(done) => self.link.on_done(&done),

@@ -89,11 +89,7 @@ impl Engine for Counting {
 
     fn responses(&mut self, burst: &mut Burst, now: Duration) {
         for message in burst.messages() {
-            let status = match &message.kind {
-                Kind::Failure(refusal) => Status::Failed(refusal.kind),
-                _ => Status::Done,
-            };
-            self.end(message.call, status, now);
+            self.end(message.call, Status::of(&message.kind), now);
         }
     }
 

@@ -157,7 +157,7 @@ impl State {
         }
         self.calls.begin(request, method, now);
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        self.lead(Message { kind: Kind::Request, call, method, bytes, at: 0, content: None });
+        self.lead(Message { kind: Kind::Request, call, method, bytes, at: 0, content: None, trace: None });
         self.pass(now);
         self.calls.hold(call);
     }
@@ -199,7 +199,15 @@ impl State {
 
     fn lead_cancellation(&mut self, call: u64) {
         let method = self.calls.get(call).map_or(0, |there| there.method);
-        self.lead(Message { kind: Kind::Cancellation, call, method, bytes: 0, at: 0, content: None });
+        self.lead(Message {
+            kind: Kind::Cancellation,
+            call,
+            method,
+            bytes: 0,
+            at: 0,
+            content: None,
+            trace: None,
+        });
     }
 
     /// Takes a message of the server, which may be the outcome of a call.
@@ -233,7 +241,7 @@ impl State {
 
     /// Leads an outcome through the engines, and returns the reason if it is a failure behind them.
     fn outcome(&mut self, call: u64, method: u32, kind: Kind, now: Duration) -> Option<Refusal> {
-        self.lead(Message { kind, call, method, bytes: 0, at: 0, content: None });
+        self.lead(Message { kind, call, method, bytes: 0, at: 0, content: None, trace: None });
         self.chain.responses(&mut self.burst, now);
         match self.burst.drain().next()?.kind {
             Kind::Failure(refusal) => Some(refusal),

@@ -153,9 +153,9 @@ impl Calls<'_> {
 
     fn take(&mut self, descriptor: Descriptor, sender: &SendRequest<Bytes>, reading: &Arc<Semaphore>) {
         match descriptor {
-            Descriptor::Request { call, method, message, milliseconds } => {
+            Descriptor::Request { call, method, message, milliseconds, trace } => {
                 let frame = self.link.waiting(&descriptor);
-                let request = Asked { method, at: message.at, frame, milliseconds };
+                let request = Asked { method, at: message.at, frame, milliseconds, trace };
                 let (sender, link, reading) = (sender.clone(), Arc::clone(self.link), Arc::clone(reading));
                 let origin = Arc::clone(&self.origin);
                 let asking =

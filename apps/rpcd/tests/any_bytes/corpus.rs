@@ -106,12 +106,18 @@ fn of_peers() -> Vec<Seed> {
     let message = |descriptor: Descriptor| [&descriptor.to_bytes(), &frame[Descriptor::SIZE..]].concat();
     let at = |at| InHeap { at, bytes: frame.len() as u32, number: 0 };
     let good = Frame::MESSAGE + Descriptor::SIZE as u64;
-    let request = |call| message(Descriptor::Request { call, method: 0, message: at(good), milliseconds: 0 });
+    let request = |call| {
+        message(Descriptor::Request { call, method: 0, message: at(good), milliseconds: 0, trace: None })
+    };
     let response = |call| message(Descriptor::Response { call, message: at(good) });
     let cancel = |call| Descriptor::Cancellation { call }.to_bytes().to_vec();
-    let without =
-        |method| Descriptor::Request { call: 1, method, message: at(0), milliseconds: 0 }.to_bytes().to_vec();
-    let outside = message(Descriptor::Request { call: 1, method: 0, message: at(8), milliseconds: 0 });
+    let without = |method| {
+        Descriptor::Request { call: 1, method, message: at(0), milliseconds: 0, trace: None }
+            .to_bytes()
+            .to_vec()
+    };
+    let outside =
+        message(Descriptor::Request { call: 1, method: 0, message: at(8), milliseconds: 0, trace: None });
     let kind = FailureKind::Denied;
     let failure = message(Descriptor::Failure { call: 0, kind, may_have_run: true, reason: at(good + 16) });
     let (by_caller, by_server) = (|message: Vec<u8>| said(0, &message), |message: Vec<u8>| said(1, &message));

@@ -289,7 +289,7 @@ fn ask(call: u64, method: u32, at: u64) -> [u8; 64] {
 
 fn ask_within(call: u64, method: u32, at: u64, milliseconds: u32) -> [u8; 64] {
     let message = InHeap { at, bytes: 40, number: call as u32 };
-    Descriptor::Request { call, method, message, milliseconds }.to_bytes()
+    Descriptor::Request { call, method, message, milliseconds, trace: None }.to_bytes()
 }
 
 fn cancel(call: u64) -> [u8; 64] {

@@ -149,7 +149,8 @@ async fn sizes_that_a_caller_claims() {
         let _region = attacker.grow(1 << 20).unwrap();
         for call in 0..60 {
             let message = InHeap { at: FIRST, bytes: u32::MAX, number: call as u32 };
-            let bytes = Descriptor::Request { call, method: 0, message, milliseconds: 0 }.to_bytes();
+            let bytes =
+                Descriptor::Request { call, method: 0, message, milliseconds: 0, trace: None }.to_bytes();
             attacker.queue.say(&bytes);
         }
         std::thread::sleep(Duration::from_millis(300));

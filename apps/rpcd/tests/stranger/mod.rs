@@ -74,7 +74,8 @@ impl Stranger {
     }
 }
 
-/// A server that answers as the hotel does: rooms of `eve` are refused, and those of `slow` never come.
+/// A server that answers as the hotel does: rooms of `eve` are refused, those of `slow` never come, and those of `traced` are named after
+/// the trace of the call.
 #[derive(Clone)]
 struct Hotel;
 
@@ -87,11 +88,14 @@ impl UnaryService<Asked> for Hotel {
     type Future = BoxFuture<Response<Answered>, Status>;
 
     fn call(&mut self, request: Request<Asked>) -> Self::Future {
+        let trace = request.metadata().get("traceparent").and_then(|trace| trace.to_str().ok());
+        let trace = trace.unwrap_or_default().to_owned();
         let Asked { customer, nights, guests } = request.into_inner();
         Box::pin(async move {
             match customer.as_str() {
                 "eve" => Err(Status::new(Code::PermissionDenied, "no room for eve, 100 % sure")),
                 "slow" => std::future::pending().await,
+                "traced" => Ok(Response::new(Answered { room: trace, price: 0 })),
                 _ => {
                     let room = format!("{customer}: {}", guests.join(", "));
                     Ok(Response::new(Answered { room, price: 100 * nights }))

@@ -81,7 +81,7 @@ fn attaching() -> Vec<(&'static str, Vec<u8>)> {
         hello
     };
     let message = InHeap { at: 1 << 40, bytes: 40, number: 7 };
-    let request = Descriptor::Request { call: 9, method: 1, message, milliseconds: 500 };
+    let request = Descriptor::Request { call: 9, method: 1, message, milliseconds: 500, trace: None };
     let kind = bertha_chunnels::rpc::FailureKind::Denied;
     let failure = Descriptor::Failure { call: 9, kind, may_have_run: true, reason: message };
     let mut done = Done::default();

@@ -1,9 +1,10 @@
 //! A request over HTTP/2, and its response.
 
 use crate::grpc::status::{Code, Status};
-use crate::grpc::{body, message, time, translate};
+use crate::grpc::{body, message, time, trace, translate};
 use crate::typed::Typed;
 use bertha_core::Buf;
+use bertha_managed::Trace;
 use bertha_schemas::{Limits, MessageId, PrivateMemory};
 use bytes::Bytes;
 use h2::client::SendRequest;
@@ -22,6 +23,7 @@ pub(super) struct Asked {
     pub(super) at: u64,
     /// Number of milliseconds that are left; zero is no limit.
     pub(super) milliseconds: u32,
+    pub(super) trace: Option<Trace>,
 }
 
 /// The frame of a response, and the address of the message in it.
@@ -62,7 +64,10 @@ fn prepare(
 ) -> Result<(Request<()>, Bytes), Status> {
     let frame = asked.frame.ok_or_else(|| Status::new(Code::Internal, "the request has no message"))?;
     let body = translate::body(&typed.plan, message, &frame, asked.at)?;
-    let head = head(typed, origin, asked.method, asked.milliseconds).ok_or_else(unknown)?;
+    let mut head = head(typed, origin, asked.method, asked.milliseconds).ok_or_else(unknown)?;
+    if let Some(trace) = asked.trace {
+        trace::write(head.headers_mut(), trace);
+    }
     Ok((head, body))
 }
 

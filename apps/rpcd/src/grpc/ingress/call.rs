@@ -6,8 +6,8 @@ use super::told;
 use crate::grpc::body::{self, Body};
 use crate::grpc::pending::Outcome;
 use crate::grpc::status::{self, Code, Status};
-use crate::grpc::{message, time, translate};
-use bertha_managed::{Descriptor, InHeap};
+use crate::grpc::{message, time, trace, translate};
+use bertha_managed::{Descriptor, InHeap, Trace};
 use bertha_schemas::{Limits, PrivateMemory};
 use bytes::Bytes;
 use h2::RecvStream;
@@ -77,6 +77,7 @@ async fn outcome(request: Request<RecvStream>, parties: &Parties) -> Result<Answ
         None => 0,
     };
     let within = Duration::from_millis(milliseconds.into());
+    let trace = trace::read(request.headers());
     let mut stream = request.into_body();
     let limit = Limits::default().encoded + message::PREFIX;
     let late = |_| Status::new(Code::DeadlineExceeded, "no response came in time");
@@ -84,12 +85,12 @@ async fn outcome(request: Request<RecvStream>, parties: &Parties) -> Result<Answ
         0 => {
             let reading = body::read(&mut stream, limit, &parties.reading);
             let request = timeout(WHOLE, reading).await.map_err(late)??;
-            call(&party, number, request, 0, &parties.writing).await
+            call(&party, number, request, (0, trace), &parties.writing).await
         }
         _ => {
             let called = async {
                 let request = body::read(&mut stream, limit, &parties.reading).await?;
-                call(&party, number, request, milliseconds, &parties.writing).await
+                call(&party, number, request, (milliseconds, trace), &parties.writing).await
             };
             timeout(within, called).await.map_err(late)?
         }
@@ -101,7 +102,7 @@ async fn call<'a>(
     party: &Party,
     method: u32,
     request: Body<'_>,
-    milliseconds: u32,
+    (milliseconds, trace): (u32, Option<Trace>),
     writing: &'a Semaphore,
 ) -> Result<Answer<'a>, Status> {
     let plan = &party.link.typed.plan;
@@ -111,7 +112,7 @@ async fn call<'a>(
     drop(request);
     let mut call = Waiting::begin(party);
     let message = InHeap { at, bytes: frame.len() as u32, number: party.link.keep(frame) };
-    party.take(Descriptor::Request { call: call.number, method, message, milliseconds });
+    party.take(Descriptor::Request { call: call.number, method, message, milliseconds, trace });
     let gone = || Status::new(Code::Unavailable, "the daemon ends");
     let response = match (&mut call.outcome).await {
         Ok(Ok(response)) => response,

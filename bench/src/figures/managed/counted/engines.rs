@@ -74,7 +74,15 @@ fn lead(mut chain: Chain, burst: u64, calls: u64) {
         for call in first..first + burst {
             push(
                 &mut messages,
-                Message { kind: Kind::Request, call, method: 0, bytes: 64, at: 8, content: None },
+                Message {
+                    kind: Kind::Request,
+                    call,
+                    method: 0,
+                    bytes: 64,
+                    at: 8,
+                    content: None,
+                    trace: None,
+                },
             );
         }
         chain.requests(&mut messages, &mut Unread, black_box(Duration::from_secs(1)));
