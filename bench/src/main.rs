@@ -133,6 +133,10 @@ enum Command {
     #[cfg(feature = "managed")]
     #[command(hide = true)]
     ManagedAsk(figures::managed::AskOptions),
+    /// Runs a service of the hotel until it is killed
+    #[cfg(feature = "managed")]
+    #[command(hide = true)]
+    HotelServe(bertha_microservice::hotel::ServeOptions),
     /// Is a box of a bundle, as the program bertha-bundler is
     #[command(hide = true)]
     Bundler(bertha_bundler::Arguments),
@@ -186,6 +190,8 @@ fn main() -> ExitCode {
         Command::ManagedServe(options) => figures::managed::serve(&options).map(|()| true),
         #[cfg(feature = "managed")]
         Command::ManagedAsk(options) => figures::managed::ask(&options).map(|()| true),
+        #[cfg(feature = "managed")]
+        Command::HotelServe(options) => figures::managed::hotel::serve(options).map(|()| true),
         Command::Bundler(arguments) => be_box(arguments).map(|()| true),
         #[cfg(feature = "local")]
         Command::Mortal { peer } => figures::local::mortal(&peer).map(|()| true),

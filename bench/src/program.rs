@@ -42,6 +42,9 @@ pub(crate) enum Program {
     /// Calls through the daemons of two hosts, against tonic alone and behind an Envoy on each host
     #[cfg(feature = "managed")]
     Managed(managed::Options),
+    /// A hotel of five services, through daemons, by tonic, and by tonic with an Envoy beside each service: times and memory
+    #[cfg(feature = "managed")]
+    Hotel,
     /// Topics of messaging services: latency, calls and throughput against each service's own client, and the order that changes its place
     #[cfg(feature = "queues")]
     Pubsub,
@@ -82,6 +85,7 @@ pub(crate) const ALL: &[&str] = &[
     "dpdk-echo",
     "local",
     "managed",
+    "hotel",
     "passes",
     "pubsub",
     "rpc",
@@ -115,6 +119,8 @@ impl Program {
             Self::Local => local::run(effort),
             #[cfg(feature = "managed")]
             Self::Managed(options) => managed::run(&options, effort),
+            #[cfg(feature = "managed")]
+            Self::Hotel => managed::hotel::run(effort),
             Self::Passes => passes::run(effort),
             #[cfg(feature = "queues")]
             Self::Pubsub => pubsub::run(effort),

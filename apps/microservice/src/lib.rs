@@ -3,11 +3,18 @@
 //! The services differ only in a line of [`Transport`]. [`Site`] is what they share on a machine: the
 //! directory, and a certificate. [`services`] are the services, [`load`] asks them.
 
-#![forbid(unsafe_code)]
+//!
+//! With the feature `hotel`, `hotel` is an application of five services in processes of their own.
+
+// Generated types in `hotel` have layouts, and allow it.
+#![deny(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "tests panic to fail"))]
 
 // Services of a machine that find each other through the directory do without TLS.
 bertha_core::passes!(bertha_pass_skip_tls::SkipTlsWhenLocal accepting (Encrypted));
 
+#[cfg(feature = "hotel")]
+pub mod hotel;
 pub mod load;
 mod message;
 mod peers;

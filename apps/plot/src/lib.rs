@@ -1,8 +1,9 @@
-//! Figures as SVG: latency against offered load, times as box plots, and values over time or load.
+//! Figures as SVG: latency against offered load, times as box plots and by their parts, and values over time or load.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "tests panic to fail"))]
 
+mod bars;
 mod legend;
 mod load;
 mod over_time;
@@ -13,6 +14,7 @@ mod spread;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
+pub use bars::{Bar, bars};
 pub use load::{Line, Point, latency_by_load};
 pub use over_time::{Panel, Series, over, over_load, over_time};
 pub use spread::{Spread, bit_rate_spreads, rate_spreads, ratio_spreads, spreads};

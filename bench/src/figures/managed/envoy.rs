@@ -92,9 +92,21 @@ pub(super) fn start(
     filter: Filter,
     workers: usize,
 ) -> Result<(Process, SocketAddr), Error> {
-    let addr = unused()?;
-    let settings = folder.join(format!("envoy-{}.yaml", addr.port()));
-    std::fs::write(&settings, text(addr, server, &filter.text(folder)?)).map_err(starting)?;
+    let (process, addrs) = start_before(folder, &[server], filter, workers)?;
+    Ok((process, addrs[0]))
+}
+
+/// Starts an Envoy with some workers that has an address for each of some servers, at which it takes gRPC for it. Returns its process and
+/// the addresses.
+pub(super) fn start_before(
+    folder: &Path,
+    servers: &[SocketAddr],
+    filter: Filter,
+    workers: usize,
+) -> Result<(Process, Vec<SocketAddr>), Error> {
+    let addrs = unused(servers.len())?;
+    let settings = folder.join(format!("envoy-{}.yaml", addrs[0].port()));
+    std::fs::write(&settings, text(&addrs, servers, &filter.text(folder)?)).map_err(starting)?;
     let program =
         program().ok_or_else(|| Error::new(ErrorKind::Core, "the variable ENVOY names no program"))?;
     let mut command = Command::new(program);
@@ -107,25 +119,34 @@ pub(super) fn start(
     command.args(["--use-dynamic-base-id", "--disable-hot-restart"]).stderr(Stdio::null());
     let process = Process::start(&mut command)?;
     let started = Instant::now();
-    while TcpStream::connect(addr).is_err() {
-        if started.elapsed() > START {
-            return Err(Error::new(ErrorKind::Stalled, format!("Envoy does not accept at {addr}")));
+    for addr in &addrs {
+        while TcpStream::connect(addr).is_err() {
+            if started.elapsed() > START {
+                return Err(Error::new(ErrorKind::Stalled, format!("Envoy does not accept at {addr}")));
+            }
+            std::thread::sleep(Duration::from_millis(20));
         }
-        std::thread::sleep(Duration::from_millis(20));
     }
-    Ok((process, addr))
+    Ok((process, addrs))
 }
 
-/// Returns an address at which nothing listens.
-fn unused() -> Result<SocketAddr, Error> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|it| it.local_addr()).map_err(starting)
+/// Returns addresses at which nothing listens.
+pub(super) fn unused(count: usize) -> Result<Vec<SocketAddr>, Error> {
+    // All listeners are there at once, so that no address comes twice.
+    let listeners: Result<Vec<_>, _> =
+        (0..count).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).collect();
+    listeners.and_then(|all| all.iter().map(TcpListener::local_addr).collect()).map_err(starting)
 }
 
-fn text(at: SocketAddr, to: SocketAddr, filters: &str) -> String {
-    let (at, to) = (at.port(), to.port());
+fn text(at: &[SocketAddr], to: &[SocketAddr], filters: &str) -> String {
+    let listeners: String = at.iter().map(|at| listener(at.port(), filters)).collect();
+    let clusters: String = at.iter().zip(to).map(|(at, to)| cluster(at.port(), to.port())).collect();
+    format!("static_resources:\n  listeners:{listeners}\n  clusters:{clusters}\n")
+}
+
+fn listener(at: u16, filters: &str) -> String {
     format!(
-        "static_resources:
-  listeners:
+        "
   - address: {{ socket_address: {{ address: 127.0.0.1, port_value: {at} }} }}
     filter_chains:
     - filters:
@@ -141,13 +162,19 @@ fn text(at: SocketAddr, to: SocketAddr, filters: &str) -> String {
               domains: ['*']
               routes:
               - match: {{ prefix: / }}
-                route: {{ cluster: next }}
+                route: {{ cluster: behind_{at} }}
           http_filters:{filters}
               - name: envoy.filters.http.router
                 typed_config:
-                  '@type': type.googleapis.com/envoy.extensions.filters.http.router.v3.Router
-  clusters:
-  - name: next
+                  '@type': type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"
+    )
+}
+
+/// Returns the server to which what comes at a port goes.
+fn cluster(at: u16, to: u16) -> String {
+    format!(
+        "
+  - name: behind_{at}
     connect_timeout: 5s
     circuit_breakers: {{ thresholds: [{{ max_requests: 100000, max_pending_requests: 100000 }}] }}
     typed_extension_protocol_options:
@@ -155,11 +182,10 @@ fn text(at: SocketAddr, to: SocketAddr, filters: &str) -> String {
         '@type': type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions
         explicit_http_config: {{ http2_protocol_options: {{}} }}
     load_assignment:
-      cluster_name: next
+      cluster_name: behind_{at}
       endpoints:
       - lb_endpoints:
-        - endpoint: {{ address: {{ socket_address: {{ address: 127.0.0.1, port_value: {to} }} }} }}
-"
+        - endpoint: {{ address: {{ socket_address: {{ address: 127.0.0.1, port_value: {to} }} }} }}"
     )
 }
 

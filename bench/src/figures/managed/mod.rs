@@ -13,6 +13,7 @@
 //! | [`customers`], [`flow`] | the names in their calls, and calls that flow while something happens |
 //! | [`qos`], [`large`] | an application with small calls beside one with large requests |
 //! | [`envoy`] | settings of Envoy |
+//! | [`hotel`] | another program, of five services |
 //! | [`process`] | a process, its output and its memory |
 
 mod bind;
@@ -24,6 +25,7 @@ mod counted;
 mod customers;
 mod envoy;
 mod flow;
+pub(crate) mod hotel;
 mod large;
 mod limits;
 mod operated;

@@ -42,8 +42,22 @@ impl Process {
 
     /// Returns the number of MiB of the process in memory.
     pub(super) fn memory(&self) -> Result<f64, Error> {
+        self.mebibytes("VmRSS:")
+    }
+
+    /// Returns the most MiB of the process that were in memory at once.
+    pub(super) fn peak_memory(&self) -> Result<f64, Error> {
+        self.mebibytes("VmHWM:")
+    }
+
+    /// Returns the number of MiB in memory that are not those of the program's file, which all processes of a program share.
+    pub(super) fn own_memory(&self) -> Result<f64, Error> {
+        Ok(self.mebibytes("RssAnon:")? + self.mebibytes("RssShmem:")?)
+    }
+
+    fn mebibytes(&self, line: &str) -> Result<f64, Error> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).map_err(failed)?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let line = status.lines().find_map(|text| text.strip_prefix(line));
         let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
         kib.map(|kib| kib / 1024.0).ok_or_else(|| Error::new(ErrorKind::Core, "a process has no memory"))
     }
