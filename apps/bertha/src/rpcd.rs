@@ -48,7 +48,7 @@ enum Command {
     Add {
         /// The service.
         service: String,
-        /// The kind of the engine: acl, metrics, null, quota or rate-limit, or one that was loaded.
+        /// The kind of the engine: acl, metrics, null, qos, quota, rate-limit or trace, or one that was loaded.
         #[arg(value_name = "NAME")]
         kind: String,
         /// The settings of the engine, as in per-second=100.

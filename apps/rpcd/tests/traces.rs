@@ -95,8 +95,10 @@ async fn strangers_send_traces_and_get_them() {
         asked.metadata_mut().insert("traceparent", header.parse().unwrap());
         assert_eq!(stranger.call("/hotel.Hotel/Reserve", asked).await.unwrap().room, expected);
     }
-    let peers =
-        Peers { routes: vec![("hotel".into(), Route::Grpc(stranger::serve().await))], ..Peers::default() };
+    let peers = Peers {
+        routes: vec![("hotel".into(), Route::Grpc(stranger::serve().await).into())],
+        ..Peers::default()
+    };
     let daemon = Running::with(Settings { peers, ..Settings::default() });
     assert_eq!(at_server(&daemon, "traced", trace()).await, trace());
     assert_eq!(at_server(&daemon, "traced", None).await, None);

@@ -151,6 +151,7 @@ fn engines_are_restored_from_their_own_state() {
         "small=1 bulk=2 hold=3",
         "calls=7",
         "per-second=3 burst=2 queue=1",
+        "sample=4 per-second=9",
     ]
     .map(|text| text.parse().unwrap());
     for (kind, settings) in built_in().into_iter().zip(settings) {
