@@ -6,6 +6,7 @@ mod handshakes;
 mod head;
 mod health;
 mod party;
+mod reading;
 mod reflection;
 mod told;
 
@@ -14,6 +15,7 @@ use crate::rooms::Rooms;
 use crate::state::State;
 use bertha_core::{Addr, BoxFuture, Error};
 use handshakes::Handshakes;
+use reading::Common;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,6 +43,7 @@ pub(crate) async fn listen(
     let listener = TcpListener::bind(on).await?;
     let addr = listener.local_addr()?.into();
     let taking = async move {
+        let reading = Arc::new(Common::default());
         let rooms = Rooms::new(per_address);
         let (mut tasks, places) = (JoinSet::new(), Arc::new(Semaphore::new(CONNECTIONS)));
         loop {
@@ -56,8 +59,9 @@ pub(crate) async fn listen(
                         continue;
                     };
                     let (handshakes, state) = (handshakes.clone(), Arc::clone(&state));
+                    let reading = Arc::clone(&reading);
                     tasks.spawn(async move {
-                        let served = serve(socket, peer, handshakes.as_deref(), Arc::clone(&state));
+                        let served = serve(socket, peer, handshakes.as_deref(), reading, Arc::clone(&state));
                         if let Err(error) = served.await {
                             state.not_taken.failed(peer, &error);
                         }
@@ -79,13 +83,14 @@ async fn serve(
     mut socket: TcpStream,
     peer: SocketAddr,
     handshakes: Option<&Handshakes>,
+    reading: Arc<Common>,
     state: Arc<State>,
 ) -> Result<(), h2::Error> {
     // Responses wait for nothing.
     let _set = socket.set_nodelay(true);
-    let Some(handshakes) = handshakes else { return connection::serve(socket, peer, state).await };
+    let Some(handshakes) = handshakes else { return connection::serve(socket, peer, reading, state).await };
     if let Some(stream) = handshakes.shake(&mut socket, peer).await {
-        return connection::serve(stream, peer, state).await;
+        return connection::serve(stream, peer, reading, state).await;
     }
     handshakes::part(socket).await;
     Ok(())

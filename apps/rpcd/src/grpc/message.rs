@@ -35,19 +35,34 @@ pub(super) fn message(body: &[u8]) -> Result<&[u8], Status> {
     }
 }
 
-/// Takes the first message of a stream out of the bytes that have come. Returns `None` while it is not whole.
+/// Returns the length that the bytes announce for their first message. Returns `None` while they do not.
 ///
 /// # Errors
 /// Fails for a message of more than so many bytes, and for one that is compressed.
-pub(super) fn take(bytes: &mut BytesMut, most: usize) -> Result<Option<Bytes>, Status> {
+pub(super) fn check(bytes: &[u8], most: usize) -> Result<Option<usize>, Status> {
     let Some([compression, length @ ..]) = bytes.first_chunk::<PREFIX>().copied() else { return Ok(None) };
     let length = u32::from_be_bytes(length) as usize;
     if compression != 0 {
         return Err(Status::new(Code::Unimplemented, "messages are not compressed here"));
     }
     if length > most {
-        return Err(Status::new(Code::ResourceExhausted, &format!("the message has more than {most} bytes")));
+        return Err(too_long(most));
     }
+    Ok(Some(length))
+}
+
+/// Returns the status of a message that is longer than it may be.
+#[cold]
+pub(super) fn too_long(most: usize) -> Status {
+    Status::new(Code::ResourceExhausted, &format!("the message has more than {most} bytes"))
+}
+
+/// Takes the first message of a stream out of the bytes that have come. Returns `None` while it is not whole.
+///
+/// # Errors
+/// Fails for a message of more than so many bytes, and for one that is compressed.
+pub(super) fn take(bytes: &mut BytesMut, most: usize) -> Result<Option<Bytes>, Status> {
+    let Some(length) = check(bytes, most)? else { return Ok(None) };
     if bytes.len() < PREFIX + length {
         return Ok(None);
     }

@@ -3,8 +3,8 @@
 /// The header of the deadline.
 pub(super) const HEADER: &str = "grpc-timeout";
 
-/// Returns the number of milliseconds that a header states: at least one, since zero is none. Returns `None` if it states nothing that is
-/// understood.
+/// Returns the number of milliseconds that a header states; zero is a deadline that has passed. Returns `None` if it states nothing that
+/// is understood.
 pub(super) fn milliseconds(header: &str) -> Option<u32> {
     let (digits, unit) = header.split_at_checked(header.len().checked_sub(1)?)?;
     if !(1..=8).contains(&digits.len()) || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
@@ -20,7 +20,7 @@ pub(super) fn milliseconds(header: &str) -> Option<u32> {
         "n" => number.div_ceil(1_000_000),
         _ => return None,
     };
-    Some(u32::try_from(milliseconds).unwrap_or(u32::MAX).max(1))
+    Some(u32::try_from(milliseconds).unwrap_or(u32::MAX))
 }
 
 /// Returns the header that states so many milliseconds.
@@ -47,7 +47,8 @@ mod tests {
             ("5u", 1),
             ("1001u", 2),
             ("6n", 1),
-            ("0m", 1),
+            ("0m", 0),
+            ("00n", 0),
         ];
         for (text, expected) in cases {
             assert_eq!(milliseconds(text), Some(expected), "{text}");

@@ -268,10 +268,13 @@ pub(crate) fn request(heap: &Heap, customer: &str, nights: i32, names: &[&str]) 
 }
 
 /// Answers a call as a hotel does: the room is named after the customer and the guests, and each night costs a hundred. One
-/// of the customer `slow` gets no response.
-pub(crate) async fn answer(mut call: Incoming<Hotel>) {
+/// of the customer `slow` gets no response. Returns the number of nights.
+pub(crate) async fn answer(mut call: Incoming<Hotel>) -> Option<i32> {
     match call.method() {
-        Ping::NUMBER => call.respond::<Ping>(Empty {}).await.unwrap(),
+        Ping::NUMBER => {
+            call.respond::<Ping>(Empty {}).await.unwrap();
+            None
+        }
         _ => {
             let request = call.request::<Reserve>().unwrap();
             if request.customer.as_str() == "slow" {
@@ -280,14 +283,16 @@ pub(crate) async fn answer(mut call: Incoming<Hotel>) {
                     std::future::pending::<()>().await;
                     drop(call);
                 });
-                return;
+                return None;
             }
             let guests: std::vec::Vec<&str> = request.guests.iter().map(String::as_str).collect();
             let room = format!("{}: {}", request.customer.as_str(), guests.join(", "));
             let response =
                 Response { room: String::from_str_in(&room, call.heap()), price: 100 * request.nights };
+            let nights = request.nights;
             drop(request);
             call.respond::<Reserve>(response).await.unwrap();
+            Some(nights)
         }
     }
 }

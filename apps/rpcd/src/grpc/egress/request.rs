@@ -1,7 +1,7 @@
 //! A request over HTTP/2, and its response.
 
 use crate::grpc::status::{Code, Status};
-use crate::grpc::{body, message, time, trace, translate};
+use crate::grpc::{body, time, trace, translate};
 use crate::typed::Typed;
 use bertha_core::Buf;
 use bertha_managed::Trace;
@@ -12,7 +12,8 @@ use h2::{Reason, RecvStream};
 use http::header::{CONTENT_TYPE, TE};
 use http::{Method, Request, Response, StatusCode, Version};
 use std::net::{IpAddr, SocketAddr};
-use tokio::sync::Semaphore;
+use std::time::Duration;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// A request that waits to be sent.
 #[derive(Debug)]
@@ -86,12 +87,34 @@ async fn read(
         return Err(Status::read(response.headers()).unwrap_or_else(silent));
     }
     let mut stream = response.into_body();
-    let limit = Limits::default().encoded + message::PREFIX;
-    let answer = body::read(&mut stream, limit, reading).await?;
+    let room = Room { reading, taken: None };
+    // The deadline of the call is the limit of a server's time.
+    let answer = body::read(&mut stream, Limits::default().encoded, room, Duration::MAX).await?;
     let trailers = stream.trailers().await.map_err(|error| body::broken(&error))?.unwrap_or_default();
     match Status::read(&trailers) {
         None => translate::frame(&typed.plan, message, &answer.bytes),
         Some(status) => Err(status),
+    }
+}
+
+/// The part of the room for responses that one takes.
+#[derive(Debug)]
+struct Room<'a> {
+    reading: &'a Semaphore,
+    taken: Option<SemaphorePermit<'a>>,
+}
+
+impl body::Room for Room<'_> {
+    fn grow(&mut self, more: usize) -> Result<(), Status> {
+        let taken = self.reading.try_acquire_many(u32::try_from(more).unwrap_or(u32::MAX));
+        let full =
+            |_| Status::new(Code::ResourceExhausted, "the responses of the server take too much memory");
+        let taken = taken.map_err(full)?;
+        match &mut self.taken {
+            Some(all) => all.merge(taken),
+            none => *none = Some(taken),
+        }
+        Ok(())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::head::{GRPC, head};
 use super::party::{Parties, Party};
+use super::reading::Room;
 use super::told;
 use crate::grpc::body::{self, Body};
 use crate::grpc::pending::Outcome;
@@ -20,8 +21,11 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use tokio::time::timeout;
 
-/// Time in which a request has to come whole, if it has no deadline.
+/// Time in which a request has to come whole.
 const WHOLE: Duration = Duration::from_secs(60);
+
+/// Time in which the next bytes of a request have to come.
+const NEXT: Duration = Duration::from_secs(10);
 
 /// Answers a call. A caller that resets its stream cancels it.
 pub(super) async fn answer(
@@ -69,39 +73,43 @@ async fn outcome(request: Request<RecvStream>, parties: &Parties) -> Result<Answ
     let unknown =
         || Status::new(Code::Unimplemented, &format!("{service} has no method {method} without streams"));
     let number = number.ok_or_else(unknown)?;
-    let milliseconds = match request.headers().get(time::HEADER) {
-        Some(header) => {
-            let read = header.to_str().ok().and_then(time::milliseconds);
-            read.ok_or_else(|| Status::new(Code::InvalidArgument, "the deadline is not understood"))?
-        }
-        None => 0,
-    };
-    let within = Duration::from_millis(milliseconds.into());
+    let milliseconds = milliseconds(request.headers())?;
     let trace = trace::read(request.headers());
-    let mut stream = request.into_body();
-    let limit = Limits::default().encoded + message::PREFIX;
-    let late = |_| Status::new(Code::DeadlineExceeded, "no response came in time");
+    let called = async {
+        let request = read(request.into_body(), parties).await?;
+        call(&party, number, request, (milliseconds, trace), &parties.writing).await
+    };
     match milliseconds {
-        0 => {
-            let reading = body::read(&mut stream, limit, &parties.reading);
-            let request = timeout(WHOLE, reading).await.map_err(late)??;
-            call(&party, number, request, (0, trace), &parties.writing).await
-        }
+        0 => called.await,
         _ => {
-            let called = async {
-                let request = body::read(&mut stream, limit, &parties.reading).await?;
-                call(&party, number, request, (milliseconds, trace), &parties.writing).await
-            };
-            timeout(within, called).await.map_err(late)?
+            let late = |_| Status::new(Code::DeadlineExceeded, "no response came in time");
+            timeout(Duration::from_millis(milliseconds.into()), called).await.map_err(late)?
         }
     }
+}
+
+/// Returns the number of milliseconds that a caller gives a call; zero is no limit.
+fn milliseconds(headers: &HeaderMap) -> Result<u32, Status> {
+    let Some(header) = headers.get(time::HEADER) else { return Ok(0) };
+    match header.to_str().ok().and_then(time::milliseconds) {
+        Some(0) => Err(Status::new(Code::DeadlineExceeded, "the deadline has passed")),
+        Some(milliseconds) => Ok(milliseconds),
+        None => Err(Status::new(Code::InvalidArgument, "the deadline is not understood")),
+    }
+}
+
+async fn read(mut stream: RecvStream, parties: &Parties) -> Result<Body<Room<'_>>, Status> {
+    let room = parties.reading.begin()?;
+    let reading = body::read(&mut stream, Limits::default().encoded, room, NEXT);
+    let late = |_| Status::new(Code::DeadlineExceeded, "the request did not come in time");
+    timeout(WHOLE, reading).await.map_err(late)?
 }
 
 /// Calls a method. The future cancels the call when it is dropped.
 async fn call<'a>(
     party: &Party,
     method: u32,
-    request: Body<'_>,
+    request: Body<Room<'_>>,
     (milliseconds, trace): (u32, Option<Trace>),
     writing: &'a Semaphore,
 ) -> Result<Answer<'a>, Status> {

@@ -2,6 +2,7 @@
 
 use super::call;
 use super::party::Parties;
+use super::reading::{Common, Reading};
 use crate::grpc::turns::Turns;
 use crate::state::State;
 use std::net::SocketAddr;
@@ -20,6 +21,9 @@ const IDLE: Duration = Duration::from_secs(300);
 /// Number of calls of a connection that are under way at once.
 const CALLS: u32 = 1024;
 
+/// Number of bytes that a caller may send before they are read.
+const WINDOW: u32 = 256 << 10;
+
 /// Number of bytes of the headers of a call.
 const HEADERS: u32 = 16 << 10;
 
@@ -30,16 +34,17 @@ const HEADERS: u32 = 16 << 10;
 pub(super) async fn serve(
     socket: impl AsyncRead + AsyncWrite + Unpin,
     peer: SocketAddr,
+    reading: Arc<Common>,
     state: Arc<State>,
 ) -> Result<(), h2::Error> {
     let mut builder = h2::server::Builder::new();
     builder
         .max_concurrent_streams(CALLS)
         .max_header_list_size(HEADERS)
-        .initial_connection_window_size(1 << 20);
+        .initial_connection_window_size(WINDOW);
     let Ok(shaken) = timeout(SAID, builder.handshake(Turns::new(socket))).await else { return Ok(()) };
     let mut connection = shaken?;
-    let parties = Arc::new(Parties::new(peer, state));
+    let parties = Arc::new(Parties::new(peer, Reading::new(reading, peer), state));
     let mut calls = JoinSet::new();
     loop {
         // What is under way is polled by the connection, too, so an idle one alone has a limit.

@@ -1,5 +1,6 @@
 //! The parties that a connection is, one for each service that it calls.
 
+use super::reading::Reading;
 use crate::caller;
 use crate::end::end;
 use crate::grpc::pending::Pending;
@@ -17,9 +18,6 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio::task::yield_now;
 
-/// Number of bytes of the requests of a connection that are read at once.
-const READ: usize = 16 << 20;
-
 /// Number of bytes of the responses to a connection that are sent at once.
 const WRITTEN: usize = 16 << 20;
 
@@ -30,7 +28,7 @@ pub(super) struct Parties {
     pub(super) state: Arc<State>,
     parties: Mutex<HashMap<String, Arc<Party>>>,
     /// Room for requests that are read.
-    pub(super) reading: Semaphore,
+    pub(super) reading: Reading,
     /// Room for responses that are sent. Others wait as frames, whose bytes are bounded.
     pub(super) writing: Semaphore,
 }
@@ -45,14 +43,8 @@ pub(super) struct Party {
 }
 
 impl Parties {
-    pub(super) fn new(peer: SocketAddr, state: Arc<State>) -> Self {
-        Self {
-            peer,
-            state,
-            parties: Mutex::default(),
-            reading: Semaphore::new(READ),
-            writing: Semaphore::new(WRITTEN),
-        }
+    pub(super) fn new(peer: SocketAddr, reading: Reading, state: Arc<State>) -> Self {
+        Self { peer, state, parties: Mutex::default(), reading, writing: Semaphore::new(WRITTEN) }
     }
 
     /// Returns the party that calls a service of this full name.

@@ -3,6 +3,7 @@
 use super::head::head;
 use super::party::Parties;
 use super::{health, reflection};
+use crate::grpc::body::Room;
 use crate::grpc::status::{self, Code, Status};
 use crate::grpc::{body, message};
 use crate::services::Services;
@@ -33,7 +34,7 @@ pub(super) async fn answer(
     let Some(answerer) = answerer(request.uri().path()) else { return };
     let sent = async {
         let mut stream = response.send_response(head(), false)?;
-        let outcome = answer_all(request.into_body(), &mut stream, answerer, &parties.state.services).await;
+        let outcome = answer_all(request.into_body(), &mut stream, answerer, parties).await;
         let mut trailers = HeaderMap::new();
         match outcome {
             Ok(()) => status::write_success(&mut trailers),
@@ -62,12 +63,15 @@ async fn answer_all(
     mut questions: RecvStream,
     answers: &mut SendStream<Bytes>,
     answerer: Answerer,
-    services: &Services,
+    parties: &Parties,
 ) -> Result<(), Status> {
+    let mut room = parties.reading.begin()?;
+    room.grow(LONGEST)?;
     let mut bytes = BytesMut::new();
     loop {
         while let Some(question) = message::take(&mut bytes, LONGEST)? {
-            body::write(answers, message::body(&answerer(&question, services)?), false).await?;
+            body::write(answers, message::body(&answerer(&question, &parties.state.services)?), false)
+                .await?;
         }
         let late = |_| Status::new(Code::DeadlineExceeded, "no question came in time");
         match timeout(NEXT, questions.data()).await.map_err(late)? {

@@ -1,0 +1,149 @@
+//! Strangers over HTTP/2 who take what they can, and those who come meanwhile.
+#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+mod hotel;
+mod stranger;
+
+use bertha_managed::Method;
+use bertha_managed::application::{Handle, Incoming};
+use bertha_rpcd::{Peers, Settings};
+use bytes::Bytes;
+use h2::client::SendRequest;
+use hotel::{Hotel, Ping, Running, serve};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+use stranger::Stranger;
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::timeout;
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// Codes of gRPC.
+const DEADLINE_EXCEEDED: &str = "4";
+const RESOURCE_EXHAUSTED: &str = "8";
+
+/// Starts a daemon that takes calls of gRPC.
+fn listening() -> (Running, SocketAddr) {
+    let peers = Peers { grpc: Some("127.0.0.1:0".parse().unwrap()), ..Peers::default() };
+    let daemon = Running::with(Settings { peers, ..Settings::default() });
+    let to = daemon.grpc_addr.as_ref().unwrap().to_string().parse().unwrap();
+    (daemon, to)
+}
+
+async fn socket(from: &str, to: SocketAddr) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(SocketAddr::new(from.parse().unwrap(), 0)).unwrap();
+    socket.connect(to).await.unwrap()
+}
+
+/// A connection that says what it is told to.
+struct Raw {
+    sender: SendRequest<Bytes>,
+    connection: JoinHandle<Result<(), h2::Error>>,
+}
+
+impl Raw {
+    async fn connect(from: &str, to: SocketAddr) -> Self {
+        let (sender, connection) = h2::client::handshake(socket(from, to).await).await.unwrap();
+        Self { sender, connection: tokio::spawn(connection) }
+    }
+
+    /// Sends a request, whose body ends only if it has a deadline. Returns the status when it comes.
+    fn begin(
+        &self,
+        path: &str,
+        deadline: Option<&str>,
+        body: Vec<u8>,
+    ) -> impl Future<Output = String> + use<> {
+        let mut request = http::Request::post(format!("http://daemon{path}"));
+        request = request.header("content-type", "application/grpc");
+        if let Some(deadline) = deadline {
+            request = request.header("grpc-timeout", deadline);
+        }
+        let is_last = deadline.is_some();
+        let (request, sender) = (request.body(()).unwrap(), self.sender.clone());
+        async move {
+            let (response, mut stream) = sender.ready().await.unwrap().send_request(request, false).unwrap();
+            stream.send_data(body.into(), is_last).unwrap();
+            let head = response.await.unwrap();
+            let status = head.headers().get("grpc-status");
+            status.map_or("in the trailers", |status| status.to_str().unwrap()).to_owned()
+        }
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        self.connection.abort();
+    }
+}
+
+/// Returns the beginning of a message that announces so many bytes, and has so many.
+fn message(announced: u32, has: usize) -> Vec<u8> {
+    [&[0][..], &announced.to_be_bytes(), &vec![0; has]].concat()
+}
+
+#[tokio::test]
+async fn requests_of_an_address_that_never_come_whole_leave_room_to_others() {
+    let (daemon, to) = listening();
+    let _serving = serve(daemon.server().await);
+    let (mut begun, mut connections) = (JoinSet::new(), Vec::new());
+    for _ in 0..3 {
+        let connection = Raw::connect("127.0.0.1", to).await;
+        for _ in 0..40 {
+            begun.spawn(connection.begin("/hotel.Hotel/Reserve", None, message(4 << 20, 1 << 20)));
+        }
+        connections.push(connection);
+    }
+    // Three connections have room for 48 such requests, and the address for less than 32.
+    for _ in 0..120 - 32 {
+        let status = timeout(SOON, begun.join_next()).await.unwrap().unwrap().unwrap();
+        assert_eq!(status, RESOURCE_EXHAUSTED);
+    }
+    let other = Stranger::connect_from("127.0.0.2".parse().unwrap(), &to.to_string()).await;
+    let long = "x".repeat(3 << 20);
+    assert_eq!(other.reserve("ada", 1, &[&long]).await.unwrap().price, 100);
+    begun.abort_all();
+    drop(connections);
+    let again = Stranger::connect(&to.to_string()).await;
+    let served = async { while again.reserve("ada", 1, &[&long]).await.is_err() {} };
+    timeout(SOON, served).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_message_that_is_announced_as_too_long_is_refused_before_it_comes() {
+    let (daemon, to) = listening();
+    let _serving = serve(daemon.server().await);
+    let connection = Raw::connect("127.0.0.1", to).await;
+    for announced in [(4 << 20) + 1, u32::MAX] {
+        let status = connection.begin("/hotel.Hotel/Reserve", None, message(announced, 0));
+        assert_eq!(timeout(SOON, status).await.unwrap(), RESOURCE_EXHAUSTED);
+    }
+}
+
+/// A hotel that counts calls.
+struct Counting(Arc<AtomicUsize>);
+
+impl Handle<Hotel> for Counting {
+    async fn handle(&self, call: Incoming<Hotel>) {
+        assert_eq!(call.method(), Ping::NUMBER);
+        self.0.fetch_add(1, Relaxed);
+        hotel::answer(call).await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_whose_deadline_has_passed_does_not_run() {
+    let (daemon, to) = listening();
+    let run = Arc::new(AtomicUsize::new(0));
+    let _serving = tokio::spawn(daemon.server().await.serve(Counting(Arc::clone(&run))));
+    let connection = Raw::connect("127.0.0.1", to).await;
+    for deadline in ["0n", "0m", "00000000H"] {
+        let status = connection.begin("/hotel.Hotel/Ping", Some(deadline), message(0, 0));
+        assert_eq!(timeout(SOON, status).await.unwrap(), DEADLINE_EXCEEDED, "{deadline}");
+    }
+    assert_eq!(run.load(Relaxed), 0);
+}
