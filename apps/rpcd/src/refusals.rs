@@ -14,6 +14,7 @@ pub(crate) struct NotTaken {
     daemons: Refusals,
     strangers: Refusals,
     failed: Refusals,
+    given_up: Refusals,
 }
 
 impl NotTaken {
@@ -32,6 +33,13 @@ impl NotTaken {
     pub(crate) fn stranger(&self, peer: SocketAddr, reason: &dyn Display) {
         if let Some(count) = self.strangers.due(Instant::now()) {
             tracing::warn!(%peer, %reason, count, "a caller over HTTP/2 is not taken");
+        }
+    }
+
+    /// Tells that all places of a port are taken, of which the connection from an address gives its own to a newcomer.
+    pub(crate) fn full(&self, port: &'static str, from: &Addr) {
+        if let Some(count) = self.given_up.due(Instant::now()) {
+            tracing::warn!(port, %from, count, "all places are taken, and a connection is closed for a newcomer");
         }
     }
 

@@ -1,67 +1,168 @@
-//! The room for the connections of each peer.
+//! The room for the connections of a port.
 
 use crate::origin::Peer;
 use bertha_core::Addr;
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::Notify;
 
-/// The room for the connections of each peer at a port. Clones are the same room.
+/// The room for the connections of a port. Clones are the same room.
+///
+/// Where it is full, a newcomer takes the place of a connection of the peer that has most: of the one that has been idle for longest, else
+/// of the oldest. So those who hold what they can keep nobody out.
 #[derive(Debug, Clone)]
 pub(crate) struct Rooms(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     most: usize,
-    taken: Mutex<HashMap<Peer, usize>>,
+    per_peer: usize,
+    /// Number of times that a connection came or became idle so far, which is the clock of idleness.
+    turns: AtomicU64,
+    taken: Mutex<Taken>,
 }
+
+#[derive(Debug, Default)]
+struct Taken {
+    count: usize,
+    last: u64,
+    /// The connections of each peer, by their numbers, which rise.
+    peers: HashMap<Option<Peer>, BTreeMap<u64, Arc<Holder>>>,
+}
+
+/// A connection that holds a place.
+#[derive(Debug)]
+struct Holder {
+    from: Addr,
+    /// The turn at which it became idle; [`BUSY`] while it is not.
+    idle: AtomicU64,
+    given_up: Notify,
+}
+
+/// The time of idleness of a connection that is not idle.
+const BUSY: u64 = u64::MAX;
 
 /// The place of a connection. Dropping it makes room.
 #[derive(Debug)]
 pub(crate) struct Place {
     rooms: Rooms,
     peer: Option<Peer>,
+    number: u64,
+    holder: Arc<Holder>,
+}
+
+/// A place that was taken.
+#[derive(Debug)]
+pub(crate) struct Taking {
+    pub(crate) place: Place,
+    /// The address of the connection whose place it was.
+    pub(crate) instead_of: Option<Addr>,
 }
 
 impl Rooms {
-    /// Makes room for so many connections of each peer.
-    pub(crate) fn new(most: usize) -> Self {
-        Self(Arc::new(Inner { most, taken: Mutex::default() }))
+    /// Makes room for so many connections, of which each peer may have a part.
+    pub(crate) fn new(most: usize, per_peer: usize) -> Self {
+        let (turns, taken) = (AtomicU64::new(0), Mutex::default());
+        Self(Arc::new(Inner { most, per_peer, turns, taken }))
     }
 
     /// Takes a place for a connection from this address. Returns `None` if its peer has all that it may have.
-    pub(crate) fn take(&self, from: &Addr) -> Option<Place> {
+    pub(crate) fn take(&self, from: &Addr) -> Option<Taking> {
         let peer = Peer::of(from);
-        if let Some(peer) = peer {
-            let mut taken = self.0.taken.lock();
-            let has = taken.get(&peer).copied().unwrap_or(0);
-            if has >= self.0.most {
-                return None;
-            }
-            taken.insert(peer, has + 1);
+        let mut taken = self.0.taken.lock();
+        // What has no address of IP shares all places.
+        if peer.is_some() && taken.has(peer) >= self.0.per_peer {
+            return None;
         }
-        Some(Place { rooms: self.clone(), peer })
+        let instead_of = if taken.count < self.0.most { None } else { taken.give_up(peer) };
+        taken.last += 1;
+        let (number, idle) = (taken.last, AtomicU64::new(self.0.turn()));
+        let holder = Arc::new(Holder { from: from.clone(), idle, given_up: Notify::new() });
+        taken.peers.entry(peer).or_default().insert(number, Arc::clone(&holder));
+        taken.count += 1;
+        Some(Taking { place: Place { rooms: self.clone(), peer, number, holder }, instead_of })
+    }
+}
+
+impl Inner {
+    fn turn(&self) -> u64 {
+        self.turns.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+impl Taken {
+    fn has(&self, peer: Option<Peer>) -> usize {
+        self.peers.get(&peer).map_or(0, BTreeMap::len)
+    }
+
+    /// Gives the place of a connection up for a newcomer of a peer, who counts as if it had its place. Returns its address.
+    fn give_up(&mut self, newcomer: Option<Peer>) -> Option<Addr> {
+        let has =
+            |peer: &Option<Peer>, holders: &BTreeMap<_, _>| holders.len() + usize::from(*peer == newcomer);
+        let most = self.peers.iter().map(|(peer, holders)| has(peer, holders)).max()?;
+        let of_most = self.peers.iter().filter(|(peer, holders)| has(peer, holders) == most);
+        let all = of_most.flat_map(|(peer, holders)| holders.iter().map(move |holder| (*peer, holder)));
+        let (peer, (number, holder)) =
+            all.min_by_key(|(_, (number, holder))| (holder.idle.load(Ordering::Relaxed), **number))?;
+        let (number, from) = (*number, holder.from.clone());
+        holder.given_up.notify_one();
+        self.remove(peer, number);
+        Some(from)
+    }
+
+    /// Removes a connection, if it is there.
+    fn remove(&mut self, peer: Option<Peer>, number: u64) {
+        let Some(holders) = self.peers.get_mut(&peer) else { return };
+        self.count -= usize::from(holders.remove(&number).is_some());
+        if holders.is_empty() {
+            self.peers.remove(&peer);
+        }
+    }
+}
+
+impl Place {
+    /// Notes that the connection has work under way.
+    pub(crate) fn is_busy(&self) {
+        self.holder.idle.store(BUSY, Ordering::Relaxed);
+    }
+
+    /// Notes that the connection has nothing under way any more.
+    pub(crate) fn is_idle(&self) {
+        self.holder.idle.store(self.rooms.0.turn(), Ordering::Relaxed);
+    }
+
+    /// Waits until the place is given to a newcomer. Tells it once.
+    pub(crate) async fn given_up(&self) {
+        self.holder.given_up.notified().await;
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let Some(peer) = self.peer else { return };
-        let mut taken = self.rooms.0.taken.lock();
-        match taken.get_mut(&peer) {
-            Some(has) if *has > 1 => *has -= 1,
-            _ => drop(taken.remove(&peer)),
-        }
+        self.rooms.0.taken.lock().remove(self.peer, self.number);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt;
+
+    fn take(rooms: &Rooms, from: &str) -> Place {
+        rooms.take(&from.parse().unwrap()).unwrap().place
+    }
+
+    /// Returns the places that were given up since the last look.
+    fn given_up(places: &[Place]) -> Vec<usize> {
+        let is_given_up = |at: &usize| places[*at].given_up().now_or_never().is_some();
+        (0..places.len()).filter(is_given_up).collect()
+    }
 
     #[test]
     fn a_peer_that_has_its_part_leaves_room_to_others() {
-        let rooms = Rooms::new(2);
+        let rooms = Rooms::new(1024, 2);
         let take = |from: &str| rooms.take(&from.parse().unwrap());
         let first = [take("127.0.0.1:1"), take("127.0.0.1:2")];
         assert!(first.iter().all(Option::is_some) && take("127.0.0.1:3").is_none());
@@ -70,6 +171,40 @@ mod tests {
         drop(first);
         assert!(take("127.0.0.1:3").is_some());
         drop(others);
-        assert!(rooms.0.taken.lock().is_empty(), "nothing is kept of those who have gone");
+        let taken = rooms.0.taken.lock();
+        assert!(taken.peers.is_empty() && taken.count == 0, "nothing is kept of those who have gone");
+    }
+
+    #[test]
+    fn a_newcomer_has_the_place_that_was_idle_for_longest_of_the_peer_with_most() {
+        let rooms = Rooms::new(5, 4);
+        let mut places: Vec<_> = ["127.0.0.2:1", "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3", "127.0.0.3:1"]
+            .map(|from| take(&rooms, from))
+            .into();
+        places[1].is_busy();
+        places[2].is_busy();
+        places[2].is_idle();
+        places.push(take(&rooms, "127.0.0.4:1"));
+        assert_eq!(given_up(&places), [3]);
+        places.push(take(&rooms, "127.0.0.5:1"));
+        assert_eq!(given_up(&places), [2]);
+        // All peers have one, and the first is idle for longest.
+        places.push(take(&rooms, "127.0.0.6:1"));
+        assert_eq!(given_up(&places), [0]);
+        // A peer that would have most gives its own.
+        places.push(take(&rooms, "127.0.0.1:4"));
+        assert_eq!(given_up(&places), [1]);
+    }
+
+    #[test]
+    fn the_oldest_place_goes_where_none_is_idle_and_a_place_that_went_counts_once() {
+        let rooms = Rooms::new(2, 2);
+        let places = [take(&rooms, "127.0.0.1:1"), take(&rooms, "127.0.0.1:2")];
+        places.iter().for_each(Place::is_busy);
+        let newcomer = rooms.take(&"127.0.0.2:1".parse().unwrap()).unwrap();
+        assert_eq!(newcomer.instead_of, Some("127.0.0.1:1".parse().unwrap()));
+        assert_eq!(given_up(&places), [0]);
+        drop(places);
+        assert_eq!(rooms.0.taken.lock().count, 1);
     }
 }

@@ -10,6 +10,7 @@ use bertha_rpcd::{Peers, Settings};
 use bytes::Bytes;
 use h2::client::SendRequest;
 use hotel::{Hotel, Ping, Running, serve};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -146,4 +147,40 @@ async fn a_call_whose_deadline_has_passed_does_not_run() {
         assert_eq!(timeout(SOON, status).await.unwrap(), DEADLINE_EXCEEDED, "{deadline}");
     }
     assert_eq!(run.load(Relaxed), 0);
+}
+
+#[tokio::test]
+async fn those_who_hold_all_places_and_say_nothing_keep_nobody_out() {
+    // Both ends are in this process.
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
+    let (daemon, to) = listening();
+    let _serving = serve(daemon.server().await);
+    let mut held = Vec::new();
+    for host in 10..14 {
+        for _ in 0..256 {
+            held.push(Raw::connect(&format!("127.0.0.{host}"), to).await);
+        }
+    }
+    let mut newcomers = Vec::new();
+    for host in 20..24 {
+        let (from, to) = (format!("127.0.0.{host}").parse().unwrap(), to.to_string());
+        let newcomer = timeout(SOON, Stranger::connect_from(from, &to)).await.unwrap();
+        assert_eq!(timeout(SOON, newcomer.reserve("ada", 1, &[])).await.unwrap().unwrap().price, 100);
+        newcomers.push(newcomer);
+    }
+    // Those who came last stay, though they are idle.
+    for newcomer in newcomers {
+        assert_eq!(newcomer.reserve("ada", 2, &[]).await.unwrap().price, 200);
+    }
+    let gone = async {
+        while held.iter().filter(|held| held.connection.is_finished()).count() < 4 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(SOON, gone).await.unwrap();
+    let (at, gone) = held.iter_mut().enumerate().find(|(_, held)| held.connection.is_finished()).unwrap();
+    assert_eq!(at, 0, "the first was idle for longest");
+    let told = (&mut gone.connection).await.unwrap();
+    assert!(told.is_ok(), "a goodbye without an error: {told:?}");
 }

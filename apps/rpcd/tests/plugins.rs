@@ -9,7 +9,7 @@ use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::application::{Client, Server};
 use bertha_managed::{Method, Order};
 use futures_util::future::join_all;
-use hotel::{Hotel, Reserve, Running, request};
+use hotel::{Hotel, Reserve, Running, answer, request};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

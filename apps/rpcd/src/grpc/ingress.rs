@@ -11,7 +11,7 @@ mod reflection;
 mod told;
 
 use crate::peer::Peers;
-use crate::rooms::Rooms;
+use crate::rooms::{Place, Rooms};
 use crate::state::State;
 use bertha_core::{Addr, BoxFuture, Error};
 use handshakes::Handshakes;
@@ -20,7 +20,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 /// Maximum number of connections.
@@ -44,28 +43,30 @@ pub(crate) async fn listen(
     let addr = listener.local_addr()?.into();
     let taking = async move {
         let reading = Arc::new(Common::default());
-        let rooms = Rooms::new(per_address);
-        let (mut tasks, places) = (JoinSet::new(), Arc::new(Semaphore::new(CONNECTIONS)));
+        let rooms = Rooms::new(CONNECTIONS, per_address);
+        let mut tasks = JoinSet::new();
         loop {
             while tasks.try_join_next().is_some() {}
-            // The semaphore is never closed.
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else { continue };
             match listener.accept().await {
                 Ok((socket, peer)) => {
-                    let Some(room) = rooms.take(&peer.into()) else {
+                    let Some(taking) = rooms.take(&peer.into()) else {
                         let reason =
                             format_args!("its address has {per_address} connections (--per-address)");
                         state.not_taken.stranger(peer, &reason);
                         continue;
                     };
+                    if let Some(from) = taking.instead_of {
+                        state.not_taken.full("grpc", &from);
+                    }
+                    let place = taking.place;
                     let (handshakes, state) = (handshakes.clone(), Arc::clone(&state));
                     let reading = Arc::clone(&reading);
                     tasks.spawn(async move {
-                        let served = serve(socket, peer, handshakes.as_deref(), reading, Arc::clone(&state));
+                        let served =
+                            serve(socket, peer, &place, handshakes.as_deref(), reading, Arc::clone(&state));
                         if let Err(error) = served.await {
                             state.not_taken.failed(peer, &error);
                         }
-                        drop((place, room));
                     });
                 }
                 Err(error) => {
@@ -82,15 +83,21 @@ pub(crate) async fn listen(
 async fn serve(
     mut socket: TcpStream,
     peer: SocketAddr,
+    place: &Place,
     handshakes: Option<&Handshakes>,
     reading: Arc<Common>,
     state: Arc<State>,
 ) -> Result<(), h2::Error> {
     // Responses wait for nothing.
     let _set = socket.set_nodelay(true);
-    let Some(handshakes) = handshakes else { return connection::serve(socket, peer, reading, state).await };
-    if let Some(stream) = handshakes.shake(&mut socket, peer).await {
-        return connection::serve(stream, peer, reading, state).await;
+    let Some(handshakes) = handshakes else {
+        return connection::serve(socket, peer, place, reading, state).await;
+    };
+    tokio::select! {
+        shaken = handshakes.shake(&mut socket, peer) => if let Some(stream) = shaken {
+            return connection::serve(stream, peer, place, reading, state).await;
+        },
+        () = place.given_up() => return Ok(()),
     }
     handshakes::part(socket).await;
     Ok(())

@@ -1,9 +1,10 @@
 //! Daemons that call services of this machine.
 
 use super::{Peers, greeting, tcp};
+use crate::end::end;
 use crate::link::Link;
 use crate::origin::Peer;
-use crate::rooms::Rooms;
+use crate::rooms::{Place, Rooms};
 use crate::run::run_daemon;
 use crate::state::State;
 use bertha::Runs;
@@ -14,7 +15,6 @@ use bertha_core::{Addr, Base, BoxFuture, Buf, Connection, Error, ErrorKind};
 use bertha_managed::attach::Role;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -23,6 +23,9 @@ const SAID: Duration = Duration::from_secs(5);
 
 /// Maximum number of connected daemons, by service and schema.
 const DAEMONS: usize = 1024;
+
+/// The reason of a daemon that is connected no more.
+const GIVEN_UP: &str = "all places are taken, and a newcomer has this one";
 
 /// The address at which daemons connect, and the future that takes them.
 pub(crate) type Listening = (Addr, BoxFuture<'static, ()>);
@@ -44,45 +47,57 @@ where
     Tcp: Runs<S, Out: Connection<Data = Buf>>,
 {
     let mut incoming = stack.listen(tcp(), on).await?;
-    let rooms = Rooms::new(per_address);
+    let rooms = Rooms::new(DAEMONS, per_address);
     let addr = incoming.local_addr();
     let taking = async move {
-        let (mut tasks, places) = (JoinSet::new(), Arc::new(Semaphore::new(DAEMONS)));
+        let mut tasks = JoinSet::new();
         while let Some(connection) = incoming.next().await {
             while tasks.try_join_next().is_some() {}
             let peer = connection.base().peer_addr();
-            let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-                state.not_taken.daemon(&peer, &format_args!("there are {DAEMONS}"));
-                continue;
-            };
-            let Some(room) = rooms.take(&peer) else {
+            let Some(taking) = rooms.take(&peer) else {
                 state.not_taken.daemon(
                     &peer,
                     &format_args!("its address has {per_address} connections (--per-address)"),
                 );
                 continue;
             };
-            let state = Arc::clone(&state);
+            if let Some(from) = taking.instead_of {
+                state.not_taken.full("listen", &from);
+            }
+            let (place, state) = (taking.place, Arc::clone(&state));
             tasks.spawn(async move {
-                serve(&connection, &peer, &state).await;
-                drop((place, room));
+                serve(&connection, &peer, &place, &state).await;
+                drop(place);
             });
         }
     };
     Ok((addr, Box::pin(taking)))
 }
 
-async fn serve(connection: &impl Connection<Data = Buf>, peer: &Addr, state: &State) {
-    let taken = timeout(SAID, hear(connection, peer, state)).await;
-    let taken = taken.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, "a daemon said nothing")));
+async fn serve(connection: &impl Connection<Data = Buf>, peer: &Addr, place: &Place, state: &State) {
+    let taken = tokio::select! {
+        heard = timeout(SAID, hear(connection, peer, state)) => {
+            heard.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, "a daemon said nothing")))
+        }
+        () = place.given_up() => Err(refused(GIVEN_UP)),
+    };
     let taken = taken.and_then(|link| state.services.add(&link).map(|()| link).map_err(refused));
     // A daemon may be gone, or not read.
     let refusal = taken.as_ref().err().map(ToString::to_string);
     let told = timeout(SAID, greeting::answer(connection, refusal.as_deref())).await;
     match taken {
         Ok(link) if matches!(told, Ok(Ok(()))) => {
+            // Calls may be under way from now on.
+            place.is_busy();
             tracing::info!(%peer, service = link.service, "a daemon is connected");
-            let error = run_daemon(&link, connection, state).await.err().map(tracing::field::display);
+            let ended = tokio::select! {
+                ended = run_daemon(&link, connection, state) => ended,
+                () = place.given_up() => {
+                    end(&link, state, GIVEN_UP, true);
+                    Err(refused(GIVEN_UP))
+                }
+            };
+            let error = ended.err().map(tracing::field::display);
             tracing::info!(%peer, service = link.service, error, "a daemon has gone");
         }
         Ok(link) => state.services.remove(&link),

@@ -4,13 +4,18 @@ use super::call;
 use super::party::Parties;
 use super::reading::{Common, Reading};
 use crate::grpc::turns::Turns;
+use crate::rooms::Place;
 use crate::state::State;
+use bytes::Bytes;
+use h2::Reason;
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// Time in which a caller has to speak HTTP/2.
 const SAID: Duration = Duration::from_secs(5);
@@ -34,6 +39,7 @@ const HEADERS: u32 = 16 << 10;
 pub(super) async fn serve(
     socket: impl AsyncRead + AsyncWrite + Unpin,
     peer: SocketAddr,
+    place: &Place,
     reading: Arc<Common>,
     state: Arc<State>,
 ) -> Result<(), h2::Error> {
@@ -42,31 +48,51 @@ pub(super) async fn serve(
         .max_concurrent_streams(CALLS)
         .max_header_list_size(HEADERS)
         .initial_connection_window_size(WINDOW);
-    let Ok(shaken) = timeout(SAID, builder.handshake(Turns::new(socket))).await else { return Ok(()) };
+    let shaken = tokio::select! {
+        shaken = timeout(SAID, builder.handshake(Turns::new(socket))) => shaken,
+        () = place.given_up() => return Ok(()),
+    };
+    let Ok(shaken) = shaken else { return Ok(()) };
     let mut connection = shaken?;
     let parties = Arc::new(Parties::new(peer, Reading::new(reading, peer), state));
     let mut calls = JoinSet::new();
     loop {
-        // What is under way is polled by the connection, too, so an idle one alone has a limit.
-        let accepted = match calls.is_empty() {
-            true => match timeout(IDLE, connection.accept()).await {
-                Ok(accepted) => accepted,
-                Err(_) => {
-                    connection.graceful_shutdown();
-                    connection.accept().await
+        let is_idle = calls.is_empty();
+        let accepted = tokio::select! {
+            accepted = connection.accept() => accepted,
+            _ = calls.join_next(), if !is_idle => {
+                if calls.is_empty() {
+                    place.is_idle();
                 }
-            },
-            false => tokio::select! {
-                accepted = connection.accept() => accepted,
-                _ = calls.join_next() => continue,
-            },
+                continue;
+            }
+            () = sleep(IDLE), if is_idle => {
+                connection.graceful_shutdown();
+                timeout(SAID, connection.accept()).await.unwrap_or(None)
+            }
+            () = place.given_up() => {
+                say_goodbye(connection).await;
+                return Ok(());
+            }
         };
         match accepted {
             Some(call) => {
                 let (request, response) = call?;
+                place.is_busy();
                 calls.spawn(call::answer(request, response, Arc::clone(&parties)));
             }
             None => return Ok(()),
         }
     }
+}
+
+/// Tells a caller which calls were taken, if it hears that now, and ends the connection.
+async fn say_goodbye<S: AsyncRead + AsyncWrite + Unpin>(mut connection: h2::server::Connection<S, Bytes>) {
+    connection.abrupt_shutdown(Reason::NO_ERROR);
+    poll_fn(|context| {
+        // A caller that does not read is not waited for.
+        let _closed = connection.poll_closed(context);
+        Poll::Ready(())
+    })
+    .await;
 }
