@@ -85,7 +85,10 @@ async fn make_calls(
     let service = &link.service;
     let shaken = async {
         let mut builder = h2::client::Builder::new();
-        let shaken = builder.max_header_list_size(16 << 10).handshake::<_, Bytes>(Turns::new(stream)).await;
+        let shaken = builder
+            .max_header_list_size(16 << 10)
+            .handshake::<_, Bytes>(Turns::new(stream, Arc::default()))
+            .await;
         shaken.map_err(|error| Error::new(ErrorKind::Malformed, format!("HTTP/2: {error}")))
     };
     let (sender, mut connection) = by(latest, shaken).await?;

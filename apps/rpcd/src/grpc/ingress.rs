@@ -10,10 +10,12 @@ mod reading;
 mod reflection;
 mod told;
 
+use crate::grpc::turnstile::Turnstiles;
 use crate::peer::Peers;
 use crate::rooms::{Place, Rooms};
 use crate::state::State;
 use bertha_core::{Addr, BoxFuture, Error};
+use connection::Shared;
 use handshakes::Handshakes;
 use reading::Common;
 use std::net::SocketAddr;
@@ -42,7 +44,7 @@ pub(crate) async fn listen(
     let listener = TcpListener::bind(on).await?;
     let addr = listener.local_addr()?.into();
     let taking = async move {
-        let reading = Arc::new(Common::default());
+        let (reading, turnstiles) = (Arc::new(Common::default()), Turnstiles::default());
         let rooms = Rooms::new(CONNECTIONS, per_address);
         let mut tasks = JoinSet::new();
         loop {
@@ -60,10 +62,10 @@ pub(crate) async fn listen(
                     }
                     let place = taking.place;
                     let (handshakes, state) = (handshakes.clone(), Arc::clone(&state));
-                    let reading = Arc::clone(&reading);
+                    let shared = Shared { reading: Arc::clone(&reading), turnstile: turnstiles.of(peer) };
                     tasks.spawn(async move {
                         let served =
-                            serve(socket, peer, &place, handshakes.as_deref(), reading, Arc::clone(&state));
+                            serve(socket, peer, &place, handshakes.as_deref(), shared, Arc::clone(&state));
                         if let Err(error) = served.await {
                             state.not_taken.failed(peer, &error);
                         }
@@ -85,17 +87,17 @@ async fn serve(
     peer: SocketAddr,
     place: &Place,
     handshakes: Option<&Handshakes>,
-    reading: Arc<Common>,
+    shared: Shared,
     state: Arc<State>,
 ) -> Result<(), h2::Error> {
     // Responses wait for nothing.
     let _set = socket.set_nodelay(true);
     let Some(handshakes) = handshakes else {
-        return connection::serve(socket, peer, place, reading, state).await;
+        return connection::serve(socket, peer, place, shared, state).await;
     };
     tokio::select! {
         shaken = handshakes.shake(&mut socket, peer) => if let Some(stream) = shaken {
-            return connection::serve(stream, peer, place, reading, state).await;
+            return connection::serve(stream, peer, place, shared, state).await;
         },
         () = place.given_up() => return Ok(()),
     }

@@ -1,24 +1,25 @@
 //! A socket of which a turn reads a bounded number of bytes.
 
+use super::turnstile::Turnstile;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Number of bytes of a turn. They hold some two hundred of the shortest calls, which take about a millisecond.
-const TURN: usize = 8 << 10;
-
-/// A socket that lets other tasks run after each [turn](TURN), so that one that always has more to read takes no more than its share.
+/// A socket that lets other tasks run after each turn, so that one that always has more to read takes no more than its share, and the
+/// connections of a peer together no more than one.
 #[derive(Debug)]
 pub(super) struct Turns<S> {
     socket: S,
-    /// Number of bytes that are left of the turn.
-    left: usize,
+    turnstile: Arc<Turnstile>,
+    /// The place among those who wait for a turn.
+    ticket: Option<u64>,
 }
 
 impl<S> Turns<S> {
-    pub(super) fn new(socket: S) -> Self {
-        Self { socket, left: TURN }
+    pub(super) fn new(socket: S, turnstile: Arc<Turnstile>) -> Self {
+        Self { socket, turnstile, ticket: None }
     }
 }
 
@@ -28,19 +29,18 @@ impl<S: AsyncRead + Unpin> AsyncRead for Turns<S> {
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.left == 0 {
-            self.left = TURN;
-            context.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        let most = into.remaining().min(self.left);
+        let Self { socket, turnstile, ticket } = &mut *self;
+        let most = match turnstile.may_read(ticket, context) {
+            0 => return Poll::Pending,
+            left => into.remaining().min(left),
+        };
         let mut part = ReadBuf::new(into.initialize_unfilled_to(most));
-        let outcome = Pin::new(&mut self.socket).poll_read(context, &mut part);
+        let outcome = Pin::new(socket).poll_read(context, &mut part);
         let read = part.filled().len();
         into.advance(read);
-        match outcome {
-            Poll::Ready(_) => self.left -= read,
-            Poll::Pending => self.left = TURN,
+        if read > 0 {
+            turnstile.has_read(read);
+            *ticket = None;
         }
         outcome
     }
@@ -76,28 +76,78 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Turns<S> {
     }
 }
 
+impl<S> Drop for Turns<S> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            self.turnstile.leave(ticket);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::turnstile::TURN;
     use super::*;
     use futures_util::FutureExt;
     use tokio::io::AsyncReadExt;
+    use tokio::sync::mpsc::unbounded_channel;
+    use tokio::task::{JoinSet, yield_now};
 
     #[tokio::test]
     async fn a_turn_ends_and_the_next_goes_on_where_it_ended() {
         let bytes: Vec<u8> = (0..3 * TURN + 5).map(|at| at as u8).collect();
-        let mut turns = Turns::new(&bytes[..]);
-        let mut read = Vec::new();
+        let mut turns = Turns::new(&bytes[..], Arc::default());
+        let mut all = Vec::new();
         let mut ended = 0;
-        while read.len() < bytes.len() {
+        while all.len() < bytes.len() {
             let mut part = [0; TURN / 2 + 1];
             match turns.read(&mut part).now_or_never() {
-                Some(count) => read.extend_from_slice(&part[..count.unwrap()]),
+                Some(count) => all.extend_from_slice(&part[..count.unwrap()]),
                 None => {
                     ended += 1;
-                    assert_eq!(read.len(), ended * TURN);
+                    assert_eq!(all.len(), ended * TURN);
+                    yield_now().await;
+                    yield_now().await;
                 }
             }
         }
-        assert_eq!((read, ended), (bytes, 3));
+        assert_eq!((all, ended), (bytes.clone(), 3));
+    }
+
+    #[tokio::test]
+    async fn connections_of_a_peer_take_turns_one_after_another_and_others_run_between_them() {
+        let (turnstile, (log, mut logged)) = (Arc::default(), unbounded_channel());
+        // One waits, and goes when it is woken.
+        let mut gone = Turns::new(&[0; TURN][..], Arc::clone(&turnstile));
+        let mut tasks = JoinSet::new();
+        for number in 0..9 {
+            let mut turns = Turns::new(&[0; 3 * TURN][..], Arc::clone(&turnstile));
+            let log = log.clone();
+            tasks.spawn(async move {
+                while turns.read(&mut [0; TURN]).await.unwrap() > 0 {
+                    log.send(Some(number)).unwrap();
+                }
+            });
+        }
+        yield_now().await;
+        assert!(gone.read(&mut [0; 1]).now_or_never().is_none());
+        drop(gone);
+        let other = async {
+            loop {
+                log.send(None).unwrap();
+                yield_now().await;
+            }
+        };
+        tokio::select! {
+            _all = tasks.join_all() => {}
+            () = other => {}
+        }
+        let log: Vec<Option<usize>> = std::iter::from_fn(|| logged.try_recv().ok()).collect();
+        assert!(log.windows(2).all(|two| two.contains(&None)), "{log:?}");
+        let turns: Vec<_> = log.into_iter().flatten().collect();
+        // The first comes twice before there are others.
+        let (first, rest) = turns.split_at(1);
+        let all = [0, 1, 2, 3, 4, 5, 6, 7, 8];
+        assert_eq!((first, rest), (&[0][..], &[&all[..], &all, &all[1..]].concat()[..]));
     }
 }

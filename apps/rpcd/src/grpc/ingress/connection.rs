@@ -4,6 +4,7 @@ use super::call;
 use super::party::Parties;
 use super::reading::{Common, Reading};
 use crate::grpc::turns::Turns;
+use crate::grpc::turnstile::Turnstile;
 use crate::rooms::Place;
 use crate::state::State;
 use bytes::Bytes;
@@ -32,6 +33,15 @@ const WINDOW: u32 = 256 << 10;
 /// Number of bytes of the headers of a call.
 const HEADERS: u32 = 16 << 10;
 
+/// What a connection shares with others.
+#[derive(Debug)]
+pub(super) struct Shared {
+    /// The room of all.
+    pub(super) reading: Arc<Common>,
+    /// The turns of its peer.
+    pub(super) turnstile: Arc<Turnstile>,
+}
+
 /// Serves the calls of a connection, until it ends.
 ///
 /// # Errors
@@ -40,7 +50,7 @@ pub(super) async fn serve(
     socket: impl AsyncRead + AsyncWrite + Unpin,
     peer: SocketAddr,
     place: &Place,
-    reading: Arc<Common>,
+    Shared { reading, turnstile }: Shared,
     state: Arc<State>,
 ) -> Result<(), h2::Error> {
     let mut builder = h2::server::Builder::new();
@@ -49,7 +59,7 @@ pub(super) async fn serve(
         .max_header_list_size(HEADERS)
         .initial_connection_window_size(WINDOW);
     let shaken = tokio::select! {
-        shaken = timeout(SAID, builder.handshake(Turns::new(socket))) => shaken,
+        shaken = timeout(SAID, builder.handshake(Turns::new(socket, turnstile))) => shaken,
         () = place.given_up() => return Ok(()),
     };
     let Ok(shaken) = shaken else { return Ok(()) };
