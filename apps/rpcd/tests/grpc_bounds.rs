@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use stranger::Stranger;
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
@@ -183,4 +184,28 @@ async fn those_who_hold_all_places_and_say_nothing_keep_nobody_out() {
     assert_eq!(at, 0, "the first was idle for longest");
     let told = (&mut gone.connection).await.unwrap();
     assert!(told.is_ok(), "a goodbye without an error: {told:?}");
+}
+
+#[tokio::test]
+async fn requests_that_are_no_calls_end_a_connection_that_goes_on_with_them() {
+    let (daemon, to) = listening();
+    let _serving = serve(daemon.server().await);
+    let mut connection = Raw::connect("127.0.0.1", to).await;
+    let mut begun = JoinSet::new();
+    for _ in 0..4000 {
+        begun.spawn(connection.begin("/hotel.Motel/Reserve", None, message(0, 0)));
+    }
+    let ended = timeout(SOON, &mut connection.connection).await.unwrap().unwrap().unwrap_err();
+    assert_eq!(ended.reason(), Some(h2::Reason::ENHANCE_YOUR_CALM));
+}
+
+#[tokio::test]
+async fn frames_that_belong_to_no_call_end_a_connection_that_goes_on_with_them() {
+    let (_daemon, to) = listening();
+    let mut socket = socket("127.0.0.1", to).await;
+    socket.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
+    // An unknown kind of frame is passed over.
+    let frame = [&[0, 64, 0, 0xee, 0, 0, 0, 0, 0][..], &[0; 16 << 10]].concat();
+    let going_on = async { while socket.write_all(&frame).await.is_ok() {} };
+    timeout(SOON, going_on).await.unwrap();
 }

@@ -87,7 +87,7 @@ async fn make_calls(
         let mut builder = h2::client::Builder::new();
         let shaken = builder
             .max_header_list_size(16 << 10)
-            .handshake::<_, Bytes>(Turns::new(stream, Arc::default()))
+            .handshake::<_, Bytes>(Turns::new(stream, Arc::default(), Arc::default()))
             .await;
         shaken.map_err(|error| Error::new(ErrorKind::Malformed, format!("HTTP/2: {error}")))
     };

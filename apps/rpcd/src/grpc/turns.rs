@@ -1,5 +1,6 @@
 //! A socket of which a turn reads a bounded number of bytes.
 
+use super::credit::Credit;
 use super::turnstile::Turnstile;
 use std::io;
 use std::pin::Pin;
@@ -13,13 +14,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 pub(super) struct Turns<S> {
     socket: S,
     turnstile: Arc<Turnstile>,
+    credit: Arc<Credit>,
     /// The place among those who wait for a turn.
     ticket: Option<u64>,
 }
 
 impl<S> Turns<S> {
-    pub(super) fn new(socket: S, turnstile: Arc<Turnstile>) -> Self {
-        Self { socket, turnstile, ticket: None }
+    pub(super) fn new(socket: S, turnstile: Arc<Turnstile>, credit: Arc<Credit>) -> Self {
+        Self { socket, turnstile, credit, ticket: None }
     }
 }
 
@@ -29,7 +31,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Turns<S> {
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Self { socket, turnstile, ticket } = &mut *self;
+        let Self { socket, turnstile, credit, ticket } = &mut *self;
         let most = match turnstile.may_read(ticket, context) {
             0 => return Poll::Pending,
             left => into.remaining().min(left),
@@ -40,6 +42,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Turns<S> {
         into.advance(read);
         if read > 0 {
             turnstile.has_read(read);
+            credit.hear(read);
             *ticket = None;
         }
         outcome
@@ -96,7 +99,7 @@ mod tests {
     #[tokio::test]
     async fn a_turn_ends_and_the_next_goes_on_where_it_ended() {
         let bytes: Vec<u8> = (0..3 * TURN + 5).map(|at| at as u8).collect();
-        let mut turns = Turns::new(&bytes[..], Arc::default());
+        let mut turns = Turns::new(&bytes[..], Arc::default(), Arc::default());
         let mut all = Vec::new();
         let mut ended = 0;
         while all.len() < bytes.len() {
@@ -118,10 +121,10 @@ mod tests {
     async fn connections_of_a_peer_take_turns_one_after_another_and_others_run_between_them() {
         let (turnstile, (log, mut logged)) = (Arc::default(), unbounded_channel());
         // One waits, and goes when it is woken.
-        let mut gone = Turns::new(&[0; TURN][..], Arc::clone(&turnstile));
+        let mut gone = Turns::new(&[0; TURN][..], Arc::clone(&turnstile), Arc::default());
         let mut tasks = JoinSet::new();
         for number in 0..9 {
-            let mut turns = Turns::new(&[0; 3 * TURN][..], Arc::clone(&turnstile));
+            let mut turns = Turns::new(&[0; 3 * TURN][..], Arc::clone(&turnstile), Arc::default());
             let log = log.clone();
             tasks.spawn(async move {
                 while turns.read(&mut [0; TURN]).await.unwrap() > 0 {

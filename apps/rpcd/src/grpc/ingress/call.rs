@@ -34,6 +34,7 @@ pub(super) async fn answer(
     parties: Arc<Parties>,
 ) {
     if !is_grpc(&request) {
+        parties.reading.credit.is_fault();
         let mut refused = Response::new(());
         *refused.status_mut() = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         // The caller may have gone.
@@ -65,15 +66,9 @@ fn is_grpc(request: &Request<RecvStream>) -> bool {
 
 /// Makes the call, and returns the body of the response.
 async fn outcome(request: Request<RecvStream>, parties: &Parties) -> Result<Answer<'_>, Status> {
-    let path = request.uri().path().strip_prefix('/').and_then(|path| path.split_once('/'));
-    let (service, method) =
-        path.ok_or_else(|| Status::new(Code::Unimplemented, "a path is /SERVICE/METHOD"))?;
-    let party = parties.party(service)?;
-    let number = party.link.typed.number(service, method);
-    let unknown =
-        || Status::new(Code::Unimplemented, &format!("{service} has no method {method} without streams"));
-    let number = number.ok_or_else(unknown)?;
-    let milliseconds = milliseconds(request.headers())?;
+    let addressed = addressed(request.uri().path(), parties)
+        .and_then(|(party, number)| Ok((party, number, milliseconds(request.headers())?)));
+    let (party, number, milliseconds) = addressed.inspect_err(|_status| parties.reading.credit.is_fault())?;
     let trace = trace::read(request.headers());
     let called = async {
         let request = read(request.into_body(), parties).await?;
@@ -86,6 +81,18 @@ async fn outcome(request: Request<RecvStream>, parties: &Parties) -> Result<Answ
             timeout(Duration::from_millis(milliseconds.into()), called).await.map_err(late)?
         }
     }
+}
+
+/// Returns the party and the number of the method that a path names.
+fn addressed(path: &str, parties: &Parties) -> Result<(Arc<Party>, u32), Status> {
+    let parts = path.strip_prefix('/').and_then(|path| path.split_once('/'));
+    let (service, method) =
+        parts.ok_or_else(|| Status::new(Code::Unimplemented, "a path is /SERVICE/METHOD"))?;
+    let party = parties.party(service)?;
+    let number = party.link.typed.number(service, method);
+    let unknown =
+        || Status::new(Code::Unimplemented, &format!("{service} has no method {method} without streams"));
+    Ok((party, number.ok_or_else(unknown)?))
 }
 
 /// Returns the number of milliseconds that a caller gives a call; zero is no limit.

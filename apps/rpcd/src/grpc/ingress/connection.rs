@@ -3,17 +3,20 @@
 use super::call;
 use super::party::Parties;
 use super::reading::{Common, Reading};
+use crate::grpc::credit::Credit;
 use crate::grpc::turns::Turns;
 use crate::grpc::turnstile::Turnstile;
 use crate::rooms::Place;
 use crate::state::State;
 use bytes::Bytes;
-use h2::Reason;
+use h2::server::SendResponse;
+use h2::{Reason, RecvStream};
+use http::Request;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -58,18 +61,25 @@ pub(super) async fn serve(
         .max_concurrent_streams(CALLS)
         .max_header_list_size(HEADERS)
         .initial_connection_window_size(WINDOW);
+    let credit = Arc::new(Credit::default());
     let shaken = tokio::select! {
-        shaken = timeout(SAID, builder.handshake(Turns::new(socket, turnstile))) => shaken,
+        shaken = timeout(SAID, builder.handshake(Turns::new(socket, turnstile, Arc::clone(&credit)))) => shaken,
         () = place.given_up() => return Ok(()),
     };
     let Ok(shaken) = shaken else { return Ok(()) };
     let mut connection = shaken?;
-    let parties = Arc::new(Parties::new(peer, Reading::new(reading, peer), state));
+    let parties = Arc::new(Parties::new(peer, Reading::new(reading, Arc::clone(&credit), peer), state));
     let mut calls = JoinSet::new();
     loop {
         let is_idle = calls.is_empty();
         let accepted = tokio::select! {
-            accepted = connection.accept() => accepted,
+            accepted = accept(&mut connection, &credit) => match accepted {
+                Ok(accepted) => accepted,
+                Err(reason) => {
+                    say_goodbye(connection, reason).await;
+                    return Err(reason.into());
+                }
+            },
             _ = calls.join_next(), if !is_idle => {
                 if calls.is_empty() {
                     place.is_idle();
@@ -81,13 +91,14 @@ pub(super) async fn serve(
                 timeout(SAID, connection.accept()).await.unwrap_or(None)
             }
             () = place.given_up() => {
-                say_goodbye(connection).await;
+                say_goodbye(connection, Reason::NO_ERROR).await;
                 return Ok(());
             }
         };
         match accepted {
             Some(call) => {
                 let (request, response) = call?;
+                credit.is_call();
                 place.is_busy();
                 calls.spawn(call::answer(request, response, Arc::clone(&parties)));
             }
@@ -96,9 +107,31 @@ pub(super) async fn serve(
     }
 }
 
+/// Takes the next call of a caller.
+///
+/// # Errors
+/// The reason for which the caller is heard no more.
+async fn accept<S: AsyncRead + AsyncWrite + Unpin>(
+    connection: &mut Connection<S>,
+    credit: &Credit,
+) -> Result<Accepted, Reason> {
+    poll_fn(|context| {
+        if credit.is_spent(Instant::now()) {
+            return Poll::Ready(Err(Reason::ENHANCE_YOUR_CALM));
+        }
+        connection.poll_accept(context).map(Ok)
+    })
+    .await
+}
+
+type Connection<S> = h2::server::Connection<S, Bytes>;
+
+/// A call, or the end of a connection.
+type Accepted = Option<Result<(Request<RecvStream>, SendResponse<Bytes>), h2::Error>>;
+
 /// Tells a caller which calls were taken, if it hears that now, and ends the connection.
-async fn say_goodbye<S: AsyncRead + AsyncWrite + Unpin>(mut connection: h2::server::Connection<S, Bytes>) {
-    connection.abrupt_shutdown(Reason::NO_ERROR);
+async fn say_goodbye<S: AsyncRead + AsyncWrite + Unpin>(mut connection: Connection<S>, reason: Reason) {
+    connection.abrupt_shutdown(reason);
     poll_fn(|context| {
         // A caller that does not read is not waited for.
         let _closed = connection.poll_closed(context);

@@ -1,6 +1,7 @@
 //! The room for the requests that are read.
 
 use crate::grpc::body;
+use crate::grpc::credit::Credit;
 use crate::grpc::status::{Code, Status};
 use crate::origin::Peer;
 use parking_lot::Mutex;
@@ -36,6 +37,8 @@ pub(super) struct Reading {
     common: Arc<Common>,
     peer: Option<Peer>,
     taken: Mutex<usize>,
+    /// What else the connection may say.
+    pub(super) credit: Arc<Credit>,
 }
 
 /// The part of the room that a request takes. Dropping it gives it back.
@@ -47,8 +50,8 @@ pub(super) struct Room<'a> {
 
 impl Reading {
     /// Makes the room of a connection, which is a part of that of all.
-    pub(super) fn new(common: Arc<Common>, peer: SocketAddr) -> Self {
-        Self { common, peer: Peer::of(&peer.into()), taken: Mutex::new(0) }
+    pub(super) fn new(common: Arc<Common>, credit: Arc<Credit>, peer: SocketAddr) -> Self {
+        Self { common, peer: Peer::of(&peer.into()), taken: Mutex::new(0), credit }
     }
 
     /// Takes the room of a request of which nothing has come.
@@ -64,6 +67,7 @@ impl Reading {
 
 impl body::Room for Room<'_> {
     fn grow(&mut self, more: usize) -> Result<(), Status> {
+        self.reading.credit.is_message(more);
         let full = |whose: &str| {
             Status::new(Code::ResourceExhausted, &format!("the requests of {whose} take too much memory"))
         };
@@ -118,7 +122,7 @@ mod tests {
     #[test]
     fn connections_have_a_bound_and_those_of_a_peer_leave_room_to_others() {
         let common = Arc::new(Common::default());
-        let reading = |peer: &str| Reading::new(Arc::clone(&common), peer.parse().unwrap());
+        let reading = |peer: &str| Reading::new(Arc::clone(&common), Arc::default(), peer.parse().unwrap());
         let fill = |reading: &Reading| {
             let mut room = reading.begin().unwrap();
             while room.grow(BEGUN).is_ok() {}
@@ -134,7 +138,7 @@ mod tests {
     #[test]
     fn room_comes_back_with_its_requests() {
         let common = Arc::new(Common::default());
-        let reading = Reading::new(Arc::clone(&common), "127.0.0.1:1".parse().unwrap());
+        let reading = Reading::new(Arc::clone(&common), Arc::default(), "127.0.0.1:1".parse().unwrap());
         let mut rooms: Vec<_> = (0..3).map(|_| reading.begin().unwrap()).collect();
         assert!(rooms[0].grow(CONNECTION).is_err() && rooms[0].grow(CONNECTION / 2).is_ok());
         rooms.clear();

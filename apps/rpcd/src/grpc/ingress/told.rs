@@ -77,6 +77,7 @@ async fn answer_all(
         match timeout(NEXT, questions.data()).await.map_err(late)? {
             Some(data) => {
                 let data = data.map_err(|error| body::broken(&error))?;
+                parties.reading.credit.is_message(data.len());
                 bytes.extend_from_slice(&data);
                 // Fails for a stream that has ended alone, which the next read tells.
                 let _released = questions.flow_control().release_capacity(data.len());
