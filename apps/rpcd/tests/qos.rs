@@ -6,8 +6,9 @@ mod hotel;
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::application::Client;
 use bertha_managed::engines::built_in;
+use bertha_managed::heap::String;
 use bertha_rpcd::Change;
-use hotel::{Hotel, Reserve, Running, answer, request, serve};
+use hotel::{Hotel, Reserve, Response, Running, request, serve};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -34,8 +35,10 @@ impl Two {
         let mut server = daemon.server().await;
         tokio::spawn(async move {
             while let Ok(mut call) = server.next().await {
-                got.send(call.request::<Reserve>().unwrap().nights).unwrap();
-                answer(call).await;
+                let nights = call.request::<Reserve>().unwrap().nights;
+                got.send(nights).unwrap();
+                let response = Response { room: String::new_in(call.heap()), price: 100 * nights };
+                call.respond::<Reserve>(response).await.unwrap();
             }
         });
         let _serving = serve(daemon.attach().server("inn").await.unwrap());
