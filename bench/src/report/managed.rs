@@ -40,6 +40,21 @@ const ITEMS: &[Item] = &[
         "managed-limit.svg",
         "yes: the rate is the limit at once, and with an infinite limit and without the engine what it was before; over TCP in place of RDMA",
     ),
+    item(
+        "Figures 3.8 and B.1 to B.4",
+        "times and memory of a hotel of five services",
+        "hotel",
+        "hotel.svg, hotel-p99.svg",
+        "memcached alone behind the services, and the services in Rust alone; all hosts share the cores of this one",
+    ),
+    item("Figure 3.9, Table 3.3", "calls over RDMA", "", "", "RDMA is not built"),
+    item(
+        "Table 3.4",
+        "small calls beside large requests",
+        "managed --only qos",
+        "rows",
+        "both applications share a core here with all they call",
+    ),
 ];
 
 /// Adds the table of all items.

@@ -1,6 +1,7 @@
 //! Instructions of engines per call, and of plans against prost.
 
 mod engines;
+mod hotel;
 mod messages;
 
 use crate::Error;
