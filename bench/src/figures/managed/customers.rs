@@ -5,7 +5,7 @@
 pub(super) enum Customers {
     /// One, whom no policy refuses.
     Alice,
-    /// The same, and with each hundredth question another.
+    /// Another with each hundredth question.
     WithEve {
         /// True if a policy refuses each of her questions.
         is_refused: bool,
