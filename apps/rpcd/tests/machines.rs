@@ -107,7 +107,7 @@ async fn a_connection_ends_when_a_route_leads_elsewhere_and_its_calls_have_ended
         let asked = request(client.heap(), "ada", nights, &[]);
         let call = client.call::<Reserve>(asked, Some(SOON));
         let changed = async { near.operator.lead("hotel", Some(route.clone().into())) };
-        let (response, ()) = tokio::join!(call, changed);
+        let (response, _nights) = tokio::join!(call, changed);
         assert_eq!(response.unwrap().price, 100 * nights);
     }
     client.call::<Ping>(Empty {}, Some(SOON)).await.unwrap();
@@ -185,7 +185,7 @@ async fn a_daemon_that_is_not_there_fails_calls_and_takes_them_when_it_has_come(
     let peers = Peers { listen: Some(addr.into()), ..Peers::default() };
     let far = Running::with(Settings { peers, ..Settings::default() });
     let mut server = far.server().await;
-    let (response, ()) = tokio::join!(ping(), async { answer(server.next().await.unwrap()).await });
+    let (response, _nights) = tokio::join!(ping(), async { answer(server.next().await.unwrap()).await });
     response.unwrap();
 }
 
@@ -201,7 +201,7 @@ async fn the_late_response_to_a_call_that_its_caller_gave_up_disturbs_no_other()
     assert_eq!(failure.err().unwrap().kind(), FailureKind::TimedOut);
     call.respond::<Ping>(Empty {}).await.unwrap();
     let call = client.call::<Ping>(Empty {}, Some(SOON));
-    let (response, ()) = tokio::join!(call, async { answer(server.next().await.unwrap()).await });
+    let (response, _nights) = tokio::join!(call, async { answer(server.next().await.unwrap()).await });
     response.unwrap();
 }
 
