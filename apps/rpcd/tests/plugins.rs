@@ -6,8 +6,8 @@ mod built;
 mod hotel;
 
 use bertha_chunnels::rpc::FailureKind;
-use bertha_managed::application::{Client, Server};
 use bertha_managed::Order;
+use bertha_managed::application::{Client, Server};
 use futures_util::future::join_all;
 use hotel::{Hotel, Reserve, Running, answer, request};
 use std::path::{Path, PathBuf};

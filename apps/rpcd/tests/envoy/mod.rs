@@ -49,7 +49,12 @@ impl Envoy {
         let mut envoy = Self { child, addr: nowhere, admin: nowhere, _folder: folder };
         envoy.admin = envoy.told(async || std::fs::read_to_string(&admin).ok()?.parse().ok()).await;
         let admin = envoy.admin;
-        envoy.addr = envoy.told(async || listener(&ask(admin, "/listeners").await)).await;
+        // A listener is told of before its workers listen.
+        let listens = async || {
+            let addr = listener(&ask(admin, "/listeners").await)?;
+            tokio::net::TcpStream::connect(addr).await.is_ok().then_some(addr)
+        };
+        envoy.addr = envoy.told(listens).await;
         Some(envoy)
     }
 
