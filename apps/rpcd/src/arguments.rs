@@ -45,7 +45,8 @@ pub struct Arguments {
     /// Takes calls of gRPC at this address. Without --grpc-client-ca anyone who reaches it may call, and without --grpc-cert read.
     #[arg(long, value_name = "ADDRESS")]
     grpc: Option<SocketAddr>,
-    /// Connections that one address may have at each of these two ports, which have 1,024 places; further ones are closed.
+    /// Connections that one address may have at each of these two ports, at most a quarter of their places, which are 1,024, or fewer where
+    /// the limit of descriptors is low; further ones are closed.
     #[arg(long, value_name = "CONNECTIONS", default_value = "256")]
     per_address: NonZeroUsize,
     /// Threads that pass calls on. Those of a caller are passed on by one at a time.

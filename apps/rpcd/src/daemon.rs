@@ -7,6 +7,8 @@ use crate::grpc_tls::Servers;
 use crate::operator::Operator;
 use crate::orders;
 use crate::peer::{self, Listening, Peers};
+use crate::places::Places;
+use crate::refusals::NotTaken;
 use crate::route::Route;
 use crate::run::run;
 use crate::services::{Dial, Services};
@@ -15,6 +17,7 @@ use bertha_core::{Addr, Error, ErrorKind};
 use bertha_datapath_shm::{Users, Waiting};
 use bertha_managed::Order;
 use bertha_runtime::tokio::SocketFile;
+use bertha_runtime::tokio::descriptors::raise_limit;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::convert::Infallible;
 use std::fmt;
@@ -84,12 +87,14 @@ impl Default for Settings {
 
 impl Daemon {
     /// Listens at the path of a Unix socket, at that of [orders](Order::socket) to it, and for other daemons if the settings say so. The
-    /// files of a daemon that has died are replaced.
+    /// files of a daemon that has died are replaced. Raises the limit of descriptors of this process as far as it may be raised, and takes no
+    /// more of other machines than leaves half of them to applications.
     ///
     /// # Errors
     /// [`AddrInUse`](ErrorKind::AddrInUse) if a daemon listens there. [`Invalid`](ErrorKind::Invalid) if TLS can't be used as the settings
     /// say. The errors of the system.
     pub async fn listen(path: &Path, settings: Settings) -> Result<Self, Error> {
+        let places = places(raise_limit(), &settings.peers);
         let (applications, operators) = (Listener::bind(path)?, Listener::bind(&Order::socket(path))?);
         let Settings { users, waiting, heap, peers } = settings;
         let (dial, dials) = unbounded_channel();
@@ -101,11 +106,11 @@ impl Daemon {
             state.services.lead(service, Some(to.clone()));
         }
         let listening = match &peers.listen {
-            Some(on) => Some(peer::listen(on.clone(), &peers, Arc::clone(&state)).await?),
+            Some(on) => Some(peer::listen(on.clone(), &peers, places, Arc::clone(&state)).await?),
             None => None,
         };
         let grpc = match peers.grpc {
-            Some(on) => Some(grpc::listen(on, &peers, Arc::clone(&state)).await?),
+            Some(on) => Some(grpc::listen(on, &peers, places, Arc::clone(&state)).await?),
             None => None,
         };
         Ok(Self { applications, operators, state, peers, listening, grpc, dials })
@@ -131,11 +136,11 @@ impl Daemon {
         let operator = self.operator();
         let Self { applications, operators, state, peers, listening, grpc, dials } = self;
         tokio::select! {
-            never = take(&applications.socket, APPLICATIONS, |socket| {
+            never = take(&applications.socket, APPLICATIONS, &state.not_taken, |socket| {
                 let state = Arc::clone(&state);
                 async move { serve(socket, &state).await }
             }) => match never {},
-            never = take(&operators.socket, OPERATORS, |socket| {
+            never = take(&operators.socket, OPERATORS, &state.not_taken, |socket| {
                 let operator = operator.clone();
                 async move { orders::serve(socket, &operator).await }
             }) => match never {},
@@ -159,8 +164,23 @@ impl Listener {
     }
 }
 
+/// Returns the places at the ports, and tells if they are few.
+fn places(descriptors: u64, peers: &Peers) -> Places {
+    let places = Places::of(descriptors, peers.per_address);
+    if places.are_few() && (peers.listen.is_some() || peers.grpc.is_some()) {
+        let Places { all, per_address } = places;
+        tracing::warn!(descriptors, all, per_address, "descriptors leave few places at the ports");
+    }
+    places
+}
+
 /// Takes connections, of which so many are served at once. Others wait in the kernel.
-async fn take<F>(listener: &UnixListener, most: usize, serve: impl Fn(UnixStream) -> F) -> Infallible
+async fn take<F>(
+    listener: &UnixListener,
+    most: usize,
+    not_taken: &NotTaken,
+    serve: impl Fn(UnixStream) -> F,
+) -> Infallible
 where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -178,7 +198,7 @@ where
                 });
             }
             Err(error) => {
-                tracing::warn!(%error, "no connection is taken");
+                not_taken.unaccepted(&error);
                 tokio::time::sleep(PAUSE).await;
             }
         }

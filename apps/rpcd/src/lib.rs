@@ -41,6 +41,7 @@ mod orders;
 mod origin;
 mod outbox;
 mod peer;
+mod places;
 mod refusals;
 mod rooms;
 mod route;

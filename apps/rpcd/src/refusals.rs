@@ -15,6 +15,7 @@ pub(crate) struct NotTaken {
     strangers: Refusals,
     failed: Refusals,
     given_up: Refusals,
+    unaccepted: Refusals,
 }
 
 impl NotTaken {
@@ -40,6 +41,13 @@ impl NotTaken {
     pub(crate) fn full(&self, port: &'static str, from: &Addr) {
         if let Some(count) = self.given_up.due(Instant::now()) {
             tracing::warn!(port, %from, count, "all places are taken, and a connection is closed for a newcomer");
+        }
+    }
+
+    /// Tells that the system gives no connection, mostly for want of descriptors.
+    pub(crate) fn unaccepted(&self, error: &dyn Display) {
+        if let Some(count) = self.unaccepted.due(Instant::now()) {
+            tracing::warn!(%error, count, "no connection is taken");
         }
     }
 

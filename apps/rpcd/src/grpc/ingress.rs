@@ -12,6 +12,7 @@ mod told;
 
 use crate::grpc::turnstile::Turnstiles;
 use crate::peer::Peers;
+use crate::places::Places;
 use crate::rooms::{Place, Rooms};
 use crate::state::State;
 use bertha_core::{Addr, BoxFuture, Error};
@@ -24,28 +25,26 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// Maximum number of connections.
-const CONNECTIONS: usize = 1024;
-
 /// Time after a failure of the system to accept.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Listens for callers over HTTP/2, of which each address has so many connections.
+/// Listens for callers over HTTP/2, for which there are so many places.
 ///
 /// # Errors
 /// The errors of the system, and [`Invalid`](bertha_core::ErrorKind::Invalid) if TLS can't be used so.
 pub(crate) async fn listen(
     on: SocketAddr,
     peers: &Peers,
+    places: Places,
     state: Arc<State>,
 ) -> Result<(Addr, BoxFuture<'static, ()>), Error> {
-    let per_address = peers.per_address;
+    let Places { all, per_address } = places;
     let handshakes = peers.grpc_tls.server()?.map(|tls| Arc::new(Handshakes::new(tls)));
     let listener = TcpListener::bind(on).await?;
     let addr = listener.local_addr()?.into();
     let taking = async move {
         let (reading, turnstiles) = (Arc::new(Common::default()), Turnstiles::default());
-        let rooms = Rooms::new(CONNECTIONS, per_address);
+        let rooms = Rooms::new(all, per_address);
         let mut tasks = JoinSet::new();
         loop {
             while tasks.try_join_next().is_some() {}
@@ -72,7 +71,7 @@ pub(crate) async fn listen(
                     });
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "no caller over HTTP/2 is taken");
+                    state.not_taken.unaccepted(&error);
                     tokio::time::sleep(PAUSE).await;
                 }
             }

@@ -4,6 +4,7 @@ use super::{Peers, greeting, tcp};
 use crate::end::end;
 use crate::link::Link;
 use crate::origin::Peer;
+use crate::places::Places;
 use crate::rooms::{Place, Rooms};
 use crate::run::run_daemon;
 use crate::state::State;
@@ -21,33 +22,36 @@ use tokio::time::timeout;
 /// Time that a daemon has to say what it wants.
 const SAID: Duration = Duration::from_secs(5);
 
-/// Maximum number of connected daemons, by service and schema.
-const DAEMONS: usize = 1024;
-
 /// The reason of a daemon that is connected no more.
 const GIVEN_UP: &str = "all places are taken, and a newcomer has this one";
 
 /// The address at which daemons connect, and the future that takes them.
 pub(crate) type Listening = (Addr, BoxFuture<'static, ()>);
 
-/// Listens for daemons, of which each address has so many connections as the settings say.
+/// Listens for daemons, for which there are so many places, by service and schema.
 ///
 /// # Errors
 /// Errors of listening.
-pub(crate) async fn listen(on: Addr, peers: &Peers, state: Arc<State>) -> Result<Listening, Error> {
+pub(crate) async fn listen(
+    on: Addr,
+    peers: &Peers,
+    places: Places,
+    state: Arc<State>,
+) -> Result<Listening, Error> {
     match &peers.tls {
-        Some(tls) => over(make_stack!(tls.server.clone()), on, peers.per_address, state).await,
-        None => over(make_stack!(), on, peers.per_address, state).await,
+        Some(tls) => over(make_stack!(tls.server.clone()), on, places, state).await,
+        None => over(make_stack!(), on, places, state).await,
     }
 }
 
-async fn over<S>(stack: S, on: Addr, per_address: usize, state: Arc<State>) -> Result<Listening, Error>
+async fn over<S>(stack: S, on: Addr, places: Places, state: Arc<State>) -> Result<Listening, Error>
 where
     S: Negotiate + 'static,
     Tcp: Runs<S, Out: Connection<Data = Buf>>,
 {
     let mut incoming = stack.listen(tcp(), on).await?;
-    let rooms = Rooms::new(DAEMONS, per_address);
+    let Places { all, per_address } = places;
+    let rooms = Rooms::new(all, per_address);
     let addr = incoming.local_addr();
     let taking = async move {
         let mut tasks = JoinSet::new();

@@ -34,8 +34,8 @@ pub struct Peers {
     pub grpc_tls: GrpcTls,
     /// TLS, which both ends then demand of each other. Without it anyone who reaches the address may call.
     pub tls: Option<PeerTls>,
-    /// Number of connections that an address may have at each of the two ports, of 1,024 for all: of IPv6, a network in which a sender has
-    /// many addresses. A quarter by default. Further ones are closed.
+    /// Number of connections that an address may have at each of the two ports, of 1,024 for all, or fewer where descriptors are few: of IPv6,
+    /// a network in which a sender has many addresses. At most a quarter of the places, as by default. Further ones are closed.
     pub per_address: usize,
 }
 

@@ -50,7 +50,7 @@ async fn regions_that_nobody_takes_keep_nobody_out() {
     let others = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     std::fs::set_permissions(folder.path(), others).unwrap();
     std::fs::File::create(folder.path().join("rpcd.log")).unwrap();
-    let daemon = Process::at(folder.path().join("rpcd"), &["--user", "0"], Some(65534), Some(400));
+    let daemon = Process::at(folder.path().join("rpcd"), &["--user", "0"], Some(65534), Some("-n 400"));
     std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let attach = daemon.attach().users(bertha_datapath_shm::Users::Any);
     let _serving = serve(attach.server("hotel").await.unwrap());

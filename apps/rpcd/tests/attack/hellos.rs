@@ -130,7 +130,7 @@ async fn files_that_an_application_sends() {
 #[tokio::test(flavor = "multi_thread")]
 async fn more_connections_than_the_daemon_has_files() {
     let folder = tempfile::tempdir().unwrap();
-    let daemon = Process::at(folder.path().join("rpcd"), &[], None, Some(200));
+    let daemon = Process::at(folder.path().join("rpcd"), &[], None, Some("-n 200"));
     let _serving = serve(server(&daemon.path).await);
     let honest = client(&daemon.path).await;
     works(&honest, 1).await;

@@ -5,6 +5,7 @@
 
 mod death;
 mod descriptors;
+mod few_descriptors;
 mod growth;
 mod hellos;
 #[path = "../hotel/mod.rs"]
@@ -451,8 +452,8 @@ impl Process {
         process
     }
 
-    fn at(path: PathBuf, arguments: &[&str], user: Option<u32>, files: Option<u32>) -> Self {
-        let limit = files.map_or(String::new(), |files| format!("ulimit -n {files}; "));
+    fn at(path: PathBuf, arguments: &[&str], user: Option<u32>, limit: Option<&str>) -> Self {
+        let limit = limit.map_or(String::new(), |limit| format!("ulimit {limit}; "));
         let errors = path.with_extension("log");
         let errors = std::fs::File::options().create(true).append(true).open(errors).unwrap();
         let mut command = Command::new("/bin/sh");

@@ -1,0 +1,60 @@
+//! Daemons that may have few descriptors.
+
+use super::*;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+
+/// Starts a daemon under a limit of the shell.
+fn start(limit: &str, arguments: &[&str]) -> Process {
+    let folder = tempfile::tempdir().unwrap();
+    let mut process = Process::at(folder.path().join("rpcd"), arguments, None, Some(limit));
+    process.folder = Some(folder);
+    process
+}
+
+#[test]
+fn the_limit_is_raised_as_far_as_it_may_be() {
+    let daemon = start("-S -n 64", &[]);
+    let limits = std::fs::read_to_string(daemon.of("limits")).unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let numbers: Vec<_> = line.split_whitespace().filter_map(|word| word.parse::<u64>().ok()).collect();
+    assert_eq!(numbers[0], numbers[1], "{line}");
+}
+
+/// An address that connects as often as there are descriptors takes none from applications, nor all places of the port.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_with_many_connections_leaves_descriptors_to_applications() {
+    let addr: SocketAddr = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let daemon = start("-n 256", &["--grpc", &addr.to_string()]);
+    let connect = || {
+        let mut connection = TcpStream::connect(addr).ok()?;
+        // One beyond the part of the address is closed.
+        let _sent = connection.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0");
+        Some(connection)
+    };
+    assert!(becomes(|| connect().is_some()));
+    let connections: Vec<_> = (0..256).filter_map(|_| connect()).collect();
+    assert!(becomes(|| daemon.log().contains("(--per-address)")), "{}", daemon.log());
+    assert!(daemon.files() <= 128, "{} descriptors", daemon.files());
+    let _serving = serve(server(&daemon.path).await);
+    let mut applications = Vec::new();
+    for _ in 0..10 {
+        let application = client(&daemon.path).await;
+        works(&application, 1).await;
+        applications.push(application);
+    }
+    assert!(!daemon.log().contains("no connection is taken"), "{}", daemon.log());
+    drop(connections);
+}
+
+/// The log of a daemon that can't accept has a line a second, with the number of failures since the last.
+#[test]
+fn failures_to_accept_fill_no_log() {
+    let daemon = start("-n 64", &[]);
+    let _silent: Vec<_> = (0..100).map(|_| UnixStream::connect(&daemon.path).unwrap()).collect();
+    let told = |log: &str| {
+        let lines = log.lines().filter(|line| line.contains("no connection is taken"));
+        lines.map(|line| line.contains(" count=1 ") || line.ends_with(" count=1")).collect::<Vec<_>>()
+    };
+    assert!(becomes(|| told(&daemon.log()).len() > 1), "{}", daemon.log());
+    assert_eq!(told(&daemon.log())[..2], [true, false], "{}", daemon.log());
+}
