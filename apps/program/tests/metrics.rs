@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_core::ErrorKind;
-use bertha_program::{Watched, Watching};
+use bertha_program::{Value, Watched, Watching};
 use clap::Parser;
 use std::io::{ErrorKind as SystemErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -126,4 +126,31 @@ fn visitors_that_are_silent_or_do_not_read_hold_nobody_up() {
     };
     let waiting = open.iter_mut().map(waits).filter(|waits| *waits).count();
     assert!((1..=64).contains(&waiting), "{waiting} wait");
+}
+
+/// Returns the resident memory of this process in MiB.
+fn memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() >> 10
+}
+
+/// Pages of 12 MiB, of which readers take nothing.
+#[test]
+fn readers_of_long_pages_that_take_nothing_have_a_bounded_memory_and_hold_nobody_up() {
+    let (watched, address) = watched();
+    let read = || (0..12).map(|number| (vec![format!("{number}{}", "x".repeat(1 << 20))], Value::Counter(1)));
+    watched.labelled("program_long_total", "Long.", &["name"], move || read().collect()).unwrap();
+    assert!(get(address).len() > 12 << 20);
+    let before = memory();
+    let mut open = Vec::new();
+    for _ in 0..50 {
+        let mut reader = TcpStream::connect(address).unwrap();
+        reader.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        open.push(reader);
+    }
+    for _ in 0..5 {
+        assert!(get(address).len() > 12 << 20);
+        assert!(memory() < before + 250, "{} MiB, {before} before", memory());
+    }
 }

@@ -1,5 +1,6 @@
 //! The HTTP server that Prometheus asks.
 
+use super::pages::Pages;
 use bertha_core::{Error, ErrorKind};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -13,8 +14,9 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
@@ -94,7 +96,7 @@ fn run(
 }
 
 async fn serve(listener: &TcpListener, registry: &Registry) {
-    let mut open = VecDeque::<AbortHandle>::new();
+    let (mut open, pages) = (VecDeque::<AbortHandle>::new(), Arc::new(Pages::default()));
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
@@ -104,7 +106,9 @@ async fn serve(listener: &TcpListener, registry: &Registry) {
                 {
                     oldest.abort();
                 }
-                open.push_back(tokio::spawn(answer(stream, registry.clone())).abort_handle());
+                open.push_back(
+                    tokio::spawn(answer(stream, registry.clone(), Arc::clone(&pages))).abort_handle(),
+                );
             }
             Err(error) => {
                 tracing::debug!(%error, "could not accept a question for metrics");
@@ -119,18 +123,30 @@ async fn serve(listener: &TcpListener, registry: &Registry) {
 }
 
 /// Answers the request of a connection.
-async fn answer(stream: TcpStream, registry: Registry) {
+async fn answer(stream: TcpStream, registry: Registry, pages: Arc<Pages>) {
+    let (end, ended) = oneshot::channel();
+    let end = Mutex::new(Some(end));
     let service = service_fn(move |request: Request<Incoming>| {
-        let response = respond(&request, &registry);
+        let response = respond(&request, &registry, &pages, &end);
         async { Ok::<_, Infallible>(response) }
     });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).keep_alive(false).max_buf_size(HEAD).header_read_timeout(PATIENCE);
     // A visitor that has gone or is too slow is told nothing.
-    let _ = timeout(PATIENCE, http.serve_connection(TokioIo::new(stream), service)).await;
+    let serving = timeout(PATIENCE, http.serve_connection(TokioIo::new(stream), service));
+    tokio::select! {
+        _ = serving => {}
+        // Its page was taken away.
+        _ = ended => {}
+    }
 }
 
-fn respond(request: &Request<Incoming>, registry: &Registry) -> Response<Full<Bytes>> {
+fn respond(
+    request: &Request<Incoming>,
+    registry: &Registry,
+    pages: &Pages,
+    end: &Mutex<Option<oneshot::Sender<Infallible>>>,
+) -> Response<Full<Bytes>> {
     if request.method() != Method::GET && request.method() != Method::HEAD {
         let mut refused = text(StatusCode::METHOD_NOT_ALLOWED, "metrics are read by GET\n");
         refused.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
@@ -139,9 +155,12 @@ fn respond(request: &Request<Incoming>, registry: &Registry) -> Response<Full<By
     if request.uri().path() != "/metrics" {
         return text(StatusCode::NOT_FOUND, "metrics are at /metrics\n");
     }
-    match catch_unwind(AssertUnwindSafe(|| metrics(registry))) {
+    // Only a reader of the page itself keeps it.
+    let is_read = request.method() == Method::GET;
+    let end = || is_read.then(|| end.lock().unwrap_or_else(PoisonError::into_inner).take()).flatten();
+    match catch_unwind(AssertUnwindSafe(|| pages.read(Instant::now, end, || metrics(registry)))) {
         Ok(Ok(metrics)) => {
-            let mut response = Response::new(Full::from(metrics));
+            let mut response = Response::new(Full::new(metrics));
             let kind = HeaderValue::from_static(prometheus::TEXT_FORMAT);
             response.headers_mut().insert(CONTENT_TYPE, kind);
             response

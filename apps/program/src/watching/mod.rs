@@ -1,6 +1,7 @@
 //! Options by which a running program is watched: metrics for Prometheus, and the list of its connections.
 
 mod endpoint;
+mod pages;
 
 use bertha_core::{Error, ErrorKind};
 use bertha_observe::Observer;
