@@ -37,10 +37,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
+/// Serves, and attaches again when the daemon has ended. The next one has ten seconds to be there.
 async fn serve(socket: &str) -> Result<(), Box<dyn Error>> {
-    let server = Attach::new(socket, "english").server("greeter").await?;
-    println!("ready");
-    Err(server.serve(Server(English)).await.into())
+    let attach = Attach::new(socket, "english");
+    loop {
+        let server = attach.server("greeter").await?;
+        println!("ready");
+        let ended = server.serve(Server(English)).await;
+        println!("{ended}");
+    }
 }
 
 async fn ask(socket: &str, name: &str) -> Result<(), Box<dyn Error>> {

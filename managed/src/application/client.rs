@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 /// A client of a service, whose calls go through the daemon.
 ///
 /// Any number of tasks call at once. Each call has one outcome. If the daemon ends, each call under way fails once, as
-/// [`Disconnected`](FailureKind::Disconnected), and so does each later one: the application attaches again.
+/// [`Disconnected`](FailureKind::Disconnected), and so does each later one: the application has to attach again.
 #[derive(Debug)]
 pub struct Client<S> {
     calls: Arc<Calls>,

@@ -54,7 +54,8 @@ impl<S: Service> Server<S> {
         }
     }
 
-    /// Serves calls, each in a task of its own, until the connection to the daemon ends; returns the error with which it ended. At most 1,024
+    /// Serves calls, each in a task of its own, until the connection to the daemon ends; returns the error with which it ended. The application
+    /// has to attach again then, by [`Attach::server`](super::Attach::server), which waits for the next daemon. At most 1,024
     /// calls are under way, of which a caller has no more than it leaves free, and so half of them while it is alone; other calls wait. A call
     /// that its caller has given up, or whose deadline passes, is dropped at the next `await` of its handler, and so are all when the future
     /// is: their callers get failures.
