@@ -1,6 +1,7 @@
 //! The connection whose calls pass engines.
 
 use super::flow::{Flow, refusal_of};
+use super::shared::PoliciesShared;
 use super::task::{self, Ending};
 use crate::Refusal;
 use bertha_chunnels::rpc::{self, FailureKind, MessageKind};
@@ -8,7 +9,7 @@ use bertha_core::{Base, Connection, Error, PeerIdentity, Runtime, debug_fields, 
 use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 type TaskOf<Inner> = <<<Inner as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
@@ -21,25 +22,6 @@ pub struct PoliciesConnection<Inner: Connection> {
     shared: Arc<PoliciesShared<Inner>>,
     /// Ends the task with the connection.
     _task: TaskOf<Inner>,
-}
-
-/// The part of a connection that its task shares.
-pub(super) struct PoliciesShared<Inner> {
-    pub(super) inner: Inner,
-    pub(super) flow: Arc<Flow>,
-    start: Instant,
-}
-
-impl<Inner: Connection> PoliciesShared<Inner> {
-    /// Returns the time since the beginning of all connections, by the clock of the runtime.
-    pub(super) fn now(&self) -> Duration {
-        self.inner.base().runtime().now().saturating_duration_since(self.start)
-    }
-
-    /// Returns a time by the clock of the runtime, if it has one so late.
-    pub(super) fn at(&self, due: Duration) -> Option<Instant> {
-        self.start.checked_add(due)
-    }
 }
 
 impl<Inner: Connection<Data = rpc::Message>> PoliciesConnection<Inner> {

@@ -98,6 +98,7 @@ mod connection;
 mod flow;
 mod held_bytes;
 mod methods;
+mod shared;
 mod state;
 mod statistics;
 mod task;

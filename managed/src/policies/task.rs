@@ -1,7 +1,7 @@
 //! The task of a connection, which sends what engines have held, and lets them work when they are due.
 
-use super::connection::PoliciesShared;
 use super::flow::Work;
+use super::shared::PoliciesShared;
 use bertha_chunnels::rpc;
 use bertha_core::{Base, Connection, Error, ErrorKind, Runtime};
 use futures_util::future::select;
