@@ -47,8 +47,10 @@ pub mod abi;
 mod burst;
 mod engine;
 mod export;
+mod kind;
 
 pub use burst::{Burst, Message, Value, Verdict};
-pub use engine::{Binding, Engine, FailureKind, Kind, State};
+pub use engine::{Binding, Engine, State};
 #[doc(hidden)]
 pub use export::Exported;
+pub use kind::{FailureKind, Kind};
