@@ -1,8 +1,8 @@
 //! Services that call each other by gRPC, with tonic.
 
-use super::by_daemon::Managed;
-use super::serve::Way;
+use super::managed::Managed;
 use super::services::{Next, Service, Work, answered};
+use super::way::Way;
 use bertha_core::{Error, ErrorKind};
 use std::collections::HashMap;
 use std::convert::Infallible;

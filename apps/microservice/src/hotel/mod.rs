@@ -19,6 +19,7 @@
 //! | `by_daemon` | calls through the daemons of hosts |
 //! | `by_tonic` | calls by gRPC |
 //! | [`times`] | work, and the rest |
+//! | `service`, `way`, `managed` | the traits of a service, of ways of calls, and of what daemons know |
 //! | `serve` | a process of a service |
 //! | [`load`] | searches |
 
@@ -27,12 +28,15 @@ mod by_tonic;
 mod data;
 mod http;
 pub mod load;
+mod managed;
 mod memcached;
 pub mod messages;
 mod serve;
+mod service;
 pub mod services;
 mod summary;
 pub mod times;
+mod way;
 pub mod works;
 
 pub use data::{CITY, Data, HOTELS};

@@ -1,8 +1,9 @@
 //! One of the five services.
 
-use super::by_daemon::{Daemon, Managed};
+use super::by_daemon::Daemon;
 use super::by_tonic::Grpc;
-use super::services::{Geo, Next, Profile, Rate, Search, Service, Work};
+use super::services::{Geo, Profile, Rate, Search, Service};
+use super::way::Way;
 use super::works::{Described, Front, Nearest, Priced, Searched};
 use super::{Data, Memcached, http};
 use bertha_core::Error;
@@ -53,19 +54,6 @@ pub enum Role {
     Rate,
     /// Knows names and addresses.
     Profile,
-}
-
-/// A way of calls between services.
-pub(super) trait Way: Send + Sync {
-    /// Finds the way to a service.
-    fn find<S: Managed>(&self) -> impl Future<Output = Result<impl Next<S>, Error>> + Send;
-
-    /// Serves until the way ends. `is_ready` is told the address of the service, if it has one of its own, once calls come.
-    fn serve<S: Managed>(
-        self,
-        work: impl Work<S>,
-        is_ready: impl FnOnce(Option<SocketAddr>) + Send,
-    ) -> impl Future<Output = Result<(), Error>> + Send;
 }
 
 impl ServeOptions {

@@ -1,22 +1,10 @@
 //! The four services that are called, whichever way calls take.
 
-use super::messages::{Descriptions, Hotels, Names, Place, PlanList, Query, Stay};
+use super::messages::{Call, Descriptions, Hotels, Names, Place, PlanList, Query, Stay};
 use super::times::Times;
 use bertha_core::Error;
 
-/// A service with one method.
-pub trait Service: Send + Sync + 'static {
-    /// The name by which services find it.
-    const NAME: &'static str;
-    /// The name in `proto/hotel.proto`.
-    const FULL_NAME: &'static str;
-    /// The path of its method over HTTP/2.
-    const PATH: &'static str;
-    /// The message that asks.
-    type Request: prost::Message + Default + 'static;
-    /// The message that answers.
-    type Answer: Answer;
-}
+pub use super::service::{Answer, Next, Service};
 
 /// The work of a service.
 pub trait Work<S: Service>: Send + Sync + 'static {
@@ -29,29 +17,6 @@ pub trait Work<S: Service>: Send + Sync + 'static {
         request: S::Request,
         times: &mut Times,
     ) -> impl Future<Output = Result<S::Answer, Error>> + Send;
-}
-
-/// A way to a service that is called next.
-pub trait Next<S: Service>: Send + Sync + 'static {
-    /// Calls it.
-    ///
-    /// # Errors
-    /// Errors of the way, and of the service.
-    fn call(&self, request: S::Request) -> impl Future<Output = Result<S::Answer, Error>> + Send;
-}
-
-/// A message that says how long services have worked for it.
-pub trait Answer: prost::Message + Default + 'static {
-    /// Returns the nanoseconds of work.
-    fn worked_ns(&self) -> u64;
-
-    /// Takes the times of its making.
-    fn set_times(&mut self, times: Times);
-
-    /// Takes the calls that were made for it out of it.
-    fn take_calls(&mut self) -> Vec<super::messages::Call> {
-        Vec::new()
-    }
 }
 
 macro_rules! service {
@@ -80,11 +45,11 @@ impl Answer for Hotels {
         self.worked_ns
     }
 
-    fn set_times(&mut self, times: Times) {
-        (self.worked_ns, self.calls) = times.end();
+    fn set_times(&mut self, worked_ns: u64, calls: Vec<Call>) {
+        (self.worked_ns, self.calls) = (worked_ns, calls);
     }
 
-    fn take_calls(&mut self) -> Vec<super::messages::Call> {
+    fn take_calls(&mut self) -> Vec<Call> {
         std::mem::take(&mut self.calls)
     }
 }
@@ -94,8 +59,8 @@ impl Answer for PlanList {
         self.worked_ns
     }
 
-    fn set_times(&mut self, times: Times) {
-        self.worked_ns = times.end().0;
+    fn set_times(&mut self, worked_ns: u64, _: Vec<Call>) {
+        self.worked_ns = worked_ns;
     }
 }
 
@@ -104,8 +69,8 @@ impl Answer for Descriptions {
         self.worked_ns
     }
 
-    fn set_times(&mut self, times: Times) {
-        self.worked_ns = times.end().0;
+    fn set_times(&mut self, worked_ns: u64, _: Vec<Call>) {
+        self.worked_ns = worked_ns;
     }
 }
 
@@ -116,6 +81,7 @@ pub(super) async fn answered<S: Service>(
 ) -> Result<S::Answer, Error> {
     let mut times = Times::begin();
     let mut answer = work.work(request, &mut times).await?;
-    answer.set_times(times);
+    let (worked_ns, calls) = times.end();
+    answer.set_times(worked_ns, calls);
     Ok(answer)
 }

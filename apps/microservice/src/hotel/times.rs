@@ -1,7 +1,7 @@
 //! The times of a request: work of applications, and the rest, which is what calls cost.
 
 use super::messages::Call;
-use super::services::{Answer, Next, Service};
+use super::service::{Answer, Next, Service};
 use bertha_core::Error;
 use std::time::{Duration, Instant};
 

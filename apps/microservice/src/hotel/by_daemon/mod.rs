@@ -2,9 +2,10 @@
 
 mod in_heap;
 
+use super::managed::Managed;
 use super::messages;
-use super::serve::Way;
 use super::services::{Geo, Next, Profile, Rate, Search, Service, Work, answered};
+use super::way::Way;
 use bertha_core::{Error, ErrorKind};
 use bertha_managed::Failure;
 use bertha_managed::application::{Attach, Lent};
@@ -45,22 +46,6 @@ impl Way for Daemon {
     ) -> Result<(), Error> {
         S::serve(&Attach::new(&self.socket, &self.application), work, || is_ready(None)).await
     }
-}
-
-/// A service that a daemon knows.
-pub(super) trait Managed: Service + Sized {
-    /// A way to it.
-    type Client: Next<Self>;
-
-    /// Finds the way through a daemon.
-    fn find(daemon: &Attach) -> impl Future<Output = Result<Self::Client, Error>> + Send;
-
-    /// Serves until the daemon ends. `is_ready` is called once calls come.
-    fn serve(
-        daemon: &Attach,
-        work: impl Work<Self>,
-        is_ready: impl FnOnce() + Send,
-    ) -> impl Future<Output = Result<(), Error>> + Send;
 }
 
 macro_rules! managed {
