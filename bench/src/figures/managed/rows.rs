@@ -2,7 +2,6 @@
 
 use super::chain::{Chain, Way};
 use super::envoy::{self, Filter};
-use super::sizes::{self, SIZES};
 use crate::Error;
 use crate::harness::{Effort, Paired, alternate};
 use crate::report::{Budget, Report};
@@ -33,10 +32,19 @@ const MEMORY: Budget = Budget::AtMost(15.0);
 /// Number of calls in flight where the rate is measured.
 pub(super) const SEVERAL: usize = 128;
 
+/// Sizes of requests in bytes.
+pub(super) const SIZES: [usize; 4] = [512, 8 << 10, 64 << 10, 512 << 10];
+
 const NULL: Option<&str> = Some("null");
 pub(super) const NATIVE: Way = Way::Daemons { engine: NULL };
 pub(super) const GRPC: Way = Way::OverGrpc { engine: NULL };
 pub(super) const ENVOYS: Way = Way::Envoys { filter: Filter::None };
+
+/// Returns the load of a size: so many calls in flight as 8 MiB have, and at most 2 GiB in all.
+pub(super) fn load(bytes: usize, effort: Effort) -> Load {
+    let calls = effort.pick(40_000, 2_000).min((2 << 30) / bytes);
+    Load { bytes, in_flight: SEVERAL.min((8 << 20) / bytes), calls }
+}
 
 impl Way {
     pub(super) fn name(self) -> String {
@@ -141,7 +149,7 @@ fn compare_rates(
 /// Measures goodput by size: Figure 3.4.
 pub(super) fn goodput(report: &mut Report, effort: Effort) -> Result<(), Error> {
     for bytes in SIZES {
-        let load = sizes::load(bytes, effort);
+        let load = load(bytes, effort);
         let (is_large, is_8_kib) = (bytes >= 8 << 10, bytes == 8 << 10);
         let pairs = [
             (Way::Tonic, is_large.then_some(GOODPUT_TO_TONIC)),

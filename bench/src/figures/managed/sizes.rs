@@ -1,21 +1,11 @@
 //! Goodput by size, all ways in turn, and its drawing: Figures 3.4 and A.1. All processes share a core, so it is goodput per core.
 
 use super::chain::{Chain, Way};
-use super::rows::{ENVOYS, GRPC, NATIVE, SEVERAL};
+use super::rows::{ENVOYS, GRPC, NATIVE, SIZES, load};
 use crate::Error;
 use crate::harness::{Effort, ratio_of_medians};
 use crate::report::Report;
-use crate::rpc::Load;
 use bertha_plot::{Spread, bit_rate_spreads};
-
-/// Sizes of requests in bytes.
-pub(super) const SIZES: [usize; 4] = [512, 8 << 10, 64 << 10, 512 << 10];
-
-/// Returns the load of a size: so many calls in flight as 8 MiB have, and at most 2 GiB in all.
-pub(super) fn load(bytes: usize, effort: Effort) -> Load {
-    let calls = effort.pick(40_000, 2_000).min((2 << 30) / bytes);
-    Load { bytes, in_flight: SEVERAL.min((8 << 20) / bytes), calls }
-}
 
 /// Measures the rows over gRPC, and draws all ways.
 ///
