@@ -22,17 +22,14 @@ async fn ask(socket: &Path, name: &str) -> Output {
 async fn a_server_attaches_again_when_its_daemon_has_ended() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("rpcd");
-    let start = || async {
-        let daemon = Daemon::listen(&socket, Settings::default()).await.unwrap();
-        tokio::spawn(daemon.run())
-    };
-    let running = start().await;
+    let listen = async || Daemon::listen(&socket, Settings::default()).await.unwrap();
+    let running = tokio::spawn(listen().await.run());
     let mut server = calls(&socket, &["serve"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
     assert_eq!(lines.next_line().await.unwrap().unwrap(), "ready");
     running.abort();
     assert!(running.await.unwrap_err().is_cancelled());
-    let running = start().await;
+    let running = tokio::spawn(listen().await.run());
     let told = lines.next_line().await.unwrap().unwrap();
     assert_ne!(told, "ready");
     assert_eq!(lines.next_line().await.unwrap().as_deref(), Some("ready"), "{told}");
