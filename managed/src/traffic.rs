@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The calls of all callers of a daemon that are on their way, and the callers that wait for the way. Engines share it that let some calls go
 /// before others.
 ///
-/// It is behind a lock, since each caller's engines work under a lock of the caller, on any thread. It is held for a burst at most, and
+/// A lock guards it, since each caller's engines work under a lock of the caller, on any thread. It is held for a burst at most, and
 /// nothing under it waits, or wakes anyone.
 #[derive(Debug, Default)]
 pub struct Traffic(Mutex<Lanes>);
@@ -36,7 +36,7 @@ struct Passed {
     takes: Takes,
 }
 
-/// What a call takes of the way.
+/// The part of the way that a call takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Takes {
     /// The call has ended.

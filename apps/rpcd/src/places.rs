@@ -9,9 +9,9 @@ const OWN: u64 = 96;
 /// The number of connections that each of the two ports takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Places {
-    /// For all addresses together.
+    /// The number for all addresses together.
     pub(crate) all: usize,
-    /// For one address.
+    /// The number for one address.
     pub(crate) per_address: usize,
 }
 

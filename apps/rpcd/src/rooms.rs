@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 /// The room for the connections of a port. Clones are the same room.
 ///
-/// Where it is full, a newcomer takes the place of a connection of the peer that has most: of the one that has been idle for longest, else
+/// A newcomer to a full room takes the place of a connection of the peer that has most: of the one that has been idle for longest, else
 /// of the oldest. So those who hold what they can keep nobody out.
 #[derive(Debug, Clone)]
 pub(crate) struct Rooms(Arc<Inner>);

@@ -52,7 +52,7 @@ impl Asked {
     }
 }
 
-/// What grpcurl said.
+/// The words of grpcurl.
 #[derive(Debug, PartialEq, Eq)]
 struct Answer {
     /// The code of gRPC; `None` if grpcurl got none.

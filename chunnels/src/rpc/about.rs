@@ -1,4 +1,4 @@
-//! What a message tells layers between [`Rpc`](super::Rpc) and the two ends.
+//! The facts that a message tells layers between [`Rpc`](super::Rpc) and the two ends.
 
 use super::message::{CallId, Content};
 use super::server::refusal;

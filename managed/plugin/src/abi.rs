@@ -18,9 +18,9 @@ pub const MOST_VALUES: usize = 4096;
 /// No time.
 pub const NEVER: u64 = u64::MAX;
 
-/// What a function returns that has done its work.
+/// The result of a function that has done its work.
 pub const DONE: i32 = 0;
-/// What a function returns that has failed.
+/// The result of a function that has failed.
 pub const FAILED: i32 = 1;
 
 /// Kinds of values.

@@ -44,7 +44,7 @@ pub enum Value<'a> {
 /// A decision about a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It goes on, unless an earlier request is held.
+    /// The message goes on, unless an earlier request is held.
     Pass,
     /// Its caller gets a failure.
     Refuse {

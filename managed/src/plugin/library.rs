@@ -58,7 +58,7 @@ pub(super) enum Way {
     Responses,
 }
 
-/// What an engine hears and says about a burst besides verdicts.
+/// The words between the daemon and an engine about a burst, besides verdicts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Round {
     pub(super) now: u64,
@@ -191,7 +191,7 @@ fn read_table(table: *const Table) -> Result<(Box<str>, Functions), String> {
 /// Returns bytes of a library.
 ///
 /// # Safety
-/// If the pointer is not null, there are so many bytes for `'a`.
+/// The pointer is null, or there are so many bytes for `'a`.
 unsafe fn bytes<'a>(text: Text, longest: usize) -> Result<&'a [u8], Mistake> {
     match (text.at.is_null(), text.len) {
         (_, 0) => Ok(&[]),
@@ -349,7 +349,7 @@ fn shown_value(field: u32, value: Value<'_>) -> abi::Value {
     }
 }
 
-/// What a library has written.
+/// Bytes that a library has written.
 #[repr(C)]
 struct Kept {
     /// The first field, so that a pointer to it is one to all.

@@ -1,4 +1,4 @@
-//! What an engine of a library decides about a message.
+//! The decisions of a library's engine about messages.
 
 use crate::{FailureKind, Refusal};
 use bertha_plugin::abi::{LONGEST_REASON, kind, verdict};
@@ -13,7 +13,7 @@ pub(super) enum Decision {
     Refuse(Refusal),
 }
 
-/// What an engine wrote about a message, of the kinds that `bertha_plugin::abi` has.
+/// The words of an engine about a message, of the kinds that `bertha_plugin::abi` has.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Verdict<'a> {
     /// The kind of the message.

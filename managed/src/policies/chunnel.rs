@@ -25,7 +25,7 @@ use std::time::Instant;
 #[derive(Clone, Identity)]
 #[chunnel(one_sided)]
 pub struct Policies {
-    /// What all connections have in common. The caller of each is its own.
+    /// The binding that all connections have in common. The caller of each is its own.
     binding: Binding,
     methods: Arc<Methods>,
     /// The name of the codec of requests.

@@ -45,7 +45,7 @@ struct Inner {
     end: Option<(ErrorKind, String)>,
 }
 
-/// What the task of a connection does next.
+/// The next step of the task of a connection.
 pub(super) enum Work {
     Send,
     WaitUntil(Option<Duration>),

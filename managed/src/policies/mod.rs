@@ -8,7 +8,7 @@
 //!  Client ──calls──▶  Policies: [acl] [limit]  ──▶  Rpc  ──▶  Reliable  ──▶
 //! ```
 //!
-//! It carries the messages of `Rpc`, and not bytes: a stack that has it at a place where it would see no calls does not compile, and
+//! The Chunnel carries the messages of `Rpc`, and not bytes: a stack that has it at a place where it would see no calls does not compile, and
 //! `Rpc` may be fused with `Tls`.
 //!
 //! # Example

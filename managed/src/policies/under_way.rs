@@ -45,7 +45,7 @@ pub(super) struct Call {
     held: Option<usize>,
 }
 
-/// What a request is to the calls under way.
+/// The relation of a request to the calls under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
     /// The call is there already, or a later one has its slot.

@@ -1,4 +1,4 @@
-//! What engines do to calls, at either end.
+//! The effects of engines on calls, at either end.
 
 use crate::protobuf::policies;
 use crate::scene::{MS, Scene, Side, play};

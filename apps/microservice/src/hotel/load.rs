@@ -29,9 +29,9 @@ const SLOWEST: f64 = 0.001;
 /// Times at which searches are made.
 #[derive(Debug, Clone, Copy)]
 pub enum Pace {
-    /// At even distances, whether earlier searches have an answer or not.
+    /// Searches come at even distances, also while earlier ones have no answer.
     PerSecond(f64),
-    /// As soon as one of so many has its answer.
+    /// A search comes as soon as one of so many has its answer.
     InFlight(usize),
 }
 

@@ -1,4 +1,4 @@
-//! One of the five services.
+//! The process of a service.
 
 use super::by_daemon::Daemon;
 use super::by_tonic::Grpc;

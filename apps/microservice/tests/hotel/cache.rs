@@ -1,4 +1,4 @@
-//! What memcached counts.
+//! Numbers that memcached counts.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};

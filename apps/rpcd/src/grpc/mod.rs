@@ -7,9 +7,8 @@
 //!
 //! Messages are decoded into frames, as another daemon sends them, and encoded from such. The formats follow the document
 //! [gRPC over HTTP2](https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md): `message` has lengths, `status` codes and texts,
-//! `time` deadlines, `trace` traces; `turns` is a socket that leaves time to others, by the `turnstile` of its peer,
-//! and `credit` bounds what is no call. Methods with streams of messages, and messages that are compressed, are
-//! unimplemented.
+//! `time` deadlines, `trace` traces. `turns` is a socket that leaves time to others, by the `turnstile` of its peer, and `credit` bounds what
+//! is no call. Methods with streams of messages, and messages that are compressed, are unimplemented.
 
 mod body;
 mod credit;

@@ -49,7 +49,7 @@ fn by_customer(schema: &Path) -> String {
     )
 }
 
-/// What an Envoy does besides passing calls on.
+/// The work of an Envoy besides passing calls on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Filter {
     /// Nothing.

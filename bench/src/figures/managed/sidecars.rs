@@ -1,4 +1,4 @@
-//! What a policy costs where it needs side-cars, and where it does not: Figure 3.6 of the seed, whose tonic without a policy has none.
+//! The cost of a policy where it needs side-cars, and where it does not: Figure 3.6 of the seed, whose tonic without a policy has none.
 
 use super::chain::{Chain, Way};
 use super::customers::Customers;

@@ -33,7 +33,7 @@ const AROUND: Duration = Duration::from_millis(5);
 /// The name of the engine and of its kind.
 const ACL: &str = "acl";
 
-/// What was measured at some moments.
+/// Measurements at some moments.
 #[derive(Debug, Default)]
 struct Pauses {
     /// Longest times between two answers, in milliseconds.

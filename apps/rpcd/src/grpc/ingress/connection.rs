@@ -36,7 +36,7 @@ const WINDOW: u32 = 256 << 10;
 /// Number of bytes of the headers of a call.
 const HEADERS: u32 = 16 << 10;
 
-/// What a connection shares with others.
+/// The parts that a connection shares with others.
 #[derive(Debug)]
 pub(super) struct Shared {
     /// The room of all.

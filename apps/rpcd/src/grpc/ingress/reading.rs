@@ -37,7 +37,7 @@ pub(super) struct Reading {
     common: Arc<Common>,
     peer: Option<Peer>,
     taken: Mutex<usize>,
-    /// What else the connection may say.
+    /// The credit for bytes that are no part of calls.
     pub(super) credit: Arc<Credit>,
 }
 

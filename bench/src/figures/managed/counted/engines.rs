@@ -1,4 +1,4 @@
-//! What an engine adds to a call that passes it.
+//! The instructions that an engine adds to a call that passes it.
 
 use super::count;
 use crate::figures::managed::built_in_kind;

@@ -18,7 +18,7 @@ const BYTES: Budget = Budget::AtMost(1.1);
 /// Number of bytes in the message of bytes.
 const LARGE: usize = 8 << 10;
 
-/// What probes do: encode or decode one of the messages.
+/// The work of a probe: encoding or decoding one of the messages.
 pub(super) const WORKS: [&str; 6] = [
     "encode-request",
     "decode-request",

@@ -71,7 +71,7 @@ impl Hosts {
 pub(super) struct Memory {
     /// The most that was in memory at once.
     pub(super) peak: f64,
-    /// What is there without the program's file.
+    /// The memory without the program's file.
     pub(super) own: f64,
 }
 
