@@ -34,6 +34,7 @@ pub mod plugin;
 pub mod policies;
 mod settings;
 mod shares;
+mod signal;
 mod trace;
 mod traffic;
 
@@ -53,5 +54,6 @@ pub use party::Party;
 pub use policies::Policies;
 pub use settings::{Settings, Unsuitable};
 pub use shares::Shares;
+pub use signal::Signal;
 pub use trace::{NoTrace, Trace};
 pub use traffic::Traffic;

@@ -21,7 +21,6 @@ mod attach;
 mod balance;
 mod caller;
 mod calls;
-mod changed;
 mod common;
 mod daemon;
 mod delivery;

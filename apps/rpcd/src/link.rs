@@ -1,7 +1,6 @@
 //! A party with one service: an application that is attached, or another daemon.
 
 use crate::calls::Calls;
-use crate::changed::Changed;
 use crate::common::Common;
 use crate::given::Given;
 use crate::lends::{Lends, Waiting};
@@ -17,7 +16,7 @@ use bertha_chunnels::rpc::FailureKind;
 use bertha_core::{Base, Buf, Error, ErrorKind, Runtime};
 use bertha_managed::attach::{Hello, Role};
 use bertha_managed::heap::{Foreign, Lent, Region};
-use bertha_managed::{Burst, Chain, Descriptor, Done, InHeap, Message, Refusal};
+use bertha_managed::{Burst, Chain, Descriptor, Done, InHeap, Message, Refusal, Signal};
 use bertha_runtime::tokio::TokioRuntime;
 use bertha_schemas::{Digest, Fault, PrivateMemory, Schema};
 use parking_lot::{Mutex, RwLock};
@@ -56,7 +55,7 @@ pub(crate) struct Link {
     /// The news were taken.
     heard: Notify,
     /// The engines have work beside the party's messages. They hold it too, to tell each other.
-    pub(crate) changed: Arc<Changed>,
+    pub(crate) changed: Arc<Signal>,
     /// The application has no place any more.
     detached: Notify,
     /// The calls that the application makes. Who holds this lock may take that of an outbox, and not the other way round.
@@ -127,7 +126,7 @@ impl Link {
         (sends, lends): (Sends, Lends),
         common: &Common,
     ) -> Self {
-        let changed = Arc::new(Changed::default());
+        let changed = Arc::new(Signal::default());
         let waker = Waker::from(Arc::clone(&changed));
         let chain = Chain::new(typed.binding(without_port(&application), &service, common, waker));
         Self {

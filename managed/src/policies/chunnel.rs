@@ -5,9 +5,10 @@ use super::flow::Flow;
 use super::held_bytes::HeldBytes;
 use super::methods::Methods;
 use super::state::State;
-use super::to_do::ToDo;
 use super::under_way::UnderWay;
-use crate::{Binding, CallCounts, Chain, Change, EngineKind, Policy, Settings, Unchanged, Unsuitable};
+use crate::{
+    Binding, CallCounts, Chain, Change, EngineKind, Policy, Settings, Signal, Unchanged, Unsuitable,
+};
 use bertha_chunnels::rpc::{self, Codec, Postcard};
 use bertha_core::{
     Addr, Base, Carries, Chunnel, ConnectContext, DropCounter, Error, ErrorKind, Identity, Role, Runtime,
@@ -225,7 +226,7 @@ impl Policies {
 
     /// Makes the state of a connection, which changes with the others from then on.
     fn flow(&self, caller: Arc<str>, stray: DropCounter) -> Result<Arc<Flow>, Unchanged> {
-        let to_do = Arc::new(ToDo::default());
+        let to_do = Arc::new(Signal::default());
         let binding = Binding { caller, waker: Waker::from(Arc::clone(&to_do)), ..self.binding.clone() };
         let (methods, plan) = (Arc::clone(&self.methods), Arc::clone(&binding.plan));
         let calls = UnderWay::new(self.most, methods, plan, self.held.clone(), self.codec == READABLE);

@@ -2,9 +2,8 @@
 
 use super::state::State;
 use super::statistics::PoliciesStatistics;
-use super::to_do::ToDo;
 use super::under_way::number;
-use crate::{Burst, Chain, Refusal};
+use crate::{Burst, Chain, Refusal, Signal};
 use bertha_chunnels::rpc::{self, FailureKind, MessageKind};
 use bertha_core::statistics::Observed;
 use bertha_core::{Error, ErrorKind, Statistics};
@@ -24,7 +23,7 @@ const FAILURES: usize = 1_024;
 pub(super) struct Flow {
     inner: Mutex<Inner>,
     /// Notified when the task has something to do.
-    pub(super) to_do: Arc<ToDo>,
+    pub(super) to_do: Arc<Signal>,
     /// Notified when there is a message to receive, or one that may be received.
     pub(super) to_receive: Notify,
     /// Notified when a message was sent or received.
@@ -53,7 +52,7 @@ pub(super) enum Work {
 }
 
 impl Flow {
-    pub(super) fn new(state: State, to_do: Arc<ToDo>) -> Self {
+    pub(super) fn new(state: State, to_do: Arc<Signal>) -> Self {
         let inner =
             Inner { state, is_sending: false, sending: Vec::new(), alarm: None, is_closed: false, end: None };
         let (to_receive, changed) = Default::default();

@@ -102,7 +102,6 @@ mod shared;
 mod state;
 mod statistics;
 mod task;
-mod to_do;
 mod under_way;
 
 pub use chunnel::Policies;

@@ -34,6 +34,9 @@ enum Way {
     Up,
 }
 
+/// The reason why a call is given up that engines have held for too long.
+const LATE: &str = "the call was held until its deadline";
+
 /// The reasons that are told without an engine, made once.
 #[derive(Debug)]
 struct Reasons {
@@ -45,7 +48,7 @@ impl State {
     pub(super) fn new(chain: Chain, calls: UnderWay, stray: DropCounter) -> Self {
         let (up, down, late) = Default::default();
         let by_server = "the server has no response".into();
-        let reasons = Reasons { by_server, late: "the call was held until its deadline".into() };
+        let reasons = Reasons { by_server, late: LATE.into() };
         Self { chain, calls, up, down, way: None, burst: Burst::new(), late, refused: 0, stray, reasons }
     }
 
@@ -287,7 +290,7 @@ impl State {
         while let Some(call) = self.late.pop() {
             let reason = Arc::clone(&self.reasons.late);
             if let Some(call) = self.fail(call, Refusal { kind: FailureKind::TimedOut, reason }, now) {
-                self.refuse(call, FailureKind::TimedOut, "the call was held until its deadline");
+                self.refuse(call, FailureKind::TimedOut, LATE);
             }
         }
     }

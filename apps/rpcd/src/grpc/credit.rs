@@ -53,12 +53,13 @@ impl Credit {
         self.add(-CALL - FAULT);
     }
 
-    /// Returns true if a connection says too much that is no part of calls.
-    pub(super) fn is_spent(&self, now: Instant) -> bool {
+    /// Returns true if a connection says too much that is no part of calls. The clock is read for one that has spent its credit alone.
+    pub(super) fn is_spent(&self, now: impl FnOnce() -> Instant) -> bool {
         if self.left.load(Ordering::Relaxed) >= 0 {
             return false;
         }
         let mut since = self.since.lock();
+        let now = now();
         let is_spent = now.saturating_duration_since(*since) < Duration::from_secs(1);
         if !is_spent {
             *since = now;
@@ -85,15 +86,15 @@ mod tests {
             credit.hear(1 << 20);
             credit.is_message(1 << 20);
         }
-        assert!(!credit.is_spent(start));
+        assert!(!credit.is_spent(|| start));
         let credit = Credit::default();
         credit.hear(NOISE as usize + 1);
-        assert!(credit.is_spent(start));
-        assert!(!credit.is_spent(start + Duration::from_secs(2)));
+        assert!(credit.is_spent(|| start));
+        assert!(!credit.is_spent(|| start + Duration::from_secs(2)));
         for _ in 0..NOISE / FAULT + 1 {
             credit.is_call();
             credit.is_fault();
         }
-        assert!(credit.is_spent(start + Duration::from_millis(2500)));
+        assert!(credit.is_spent(|| start + Duration::from_millis(2500)));
     }
 }

@@ -116,7 +116,7 @@ async fn accept<S: AsyncRead + AsyncWrite + Unpin>(
     credit: &Credit,
 ) -> Result<Accepted, Reason> {
     poll_fn(|context| {
-        if credit.is_spent(Instant::now()) {
+        if credit.is_spent(Instant::now) {
             return Poll::Ready(Err(Reason::ENHANCE_YOUR_CALM));
         }
         connection.poll_accept(context).map(Ok)
