@@ -191,9 +191,20 @@ async fn requests_that_are_no_calls_end_a_connection_that_goes_on_with_them() {
     let (daemon, to) = listening();
     let _serving = serve(daemon.server().await);
     let mut connection = Raw::connect("127.0.0.1", to).await;
-    let mut begun = JoinSet::new();
-    for _ in 0..4000 {
-        begun.spawn(connection.begin("/hotel.Motel/Reserve", None, message(0, 0)));
+    let mut calling = JoinSet::new();
+    for _ in 0..16 {
+        let sender = connection.sender.clone();
+        // Each request ends with its headers, so that HTTP/2 itself has nothing against it.
+        calling.spawn(async move {
+            let request = || http::Request::post("http://daemon/hotel.Motel/Reserve");
+            while let Ok(mut sender) = sender.clone().ready().await {
+                let request = request().header("content-type", "application/grpc").body(()).unwrap();
+                let Ok((response, _)) = sender.send_request(request, true) else { break };
+                if response.await.is_err() {
+                    break;
+                }
+            }
+        });
     }
     let ended = timeout(SOON, &mut connection.connection).await.unwrap().unwrap().unwrap_err();
     assert_eq!(ended.reason(), Some(h2::Reason::ENHANCE_YOUR_CALM));
