@@ -102,6 +102,8 @@ mod shared;
 mod state;
 mod statistics;
 mod task;
+#[cfg(test)]
+mod tests;
 mod under_way;
 
 pub use chunnel::Policies;
