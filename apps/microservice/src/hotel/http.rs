@@ -8,13 +8,15 @@ use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderName};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::net::sockopt::set_tcp_user_timeout;
 use std::convert::Infallible;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 
 /// The header of the times: for each service `NAME;dur=MILLISECONDS` from the request to the answer, and `NAME-app;dur=MILLISECONDS` of work.
 pub(super) const TIMES: HeaderName = HeaderName::from_static("server-timing");
@@ -22,15 +24,28 @@ pub(super) const TIMES: HeaderName = HeaderName::from_static("server-timing");
 /// Time after which the system may have a descriptor again.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// Maximum number of connections. Further ones wait in the kernel until one ends.
+const CONNECTIONS: usize = 512;
+
+/// Time for the head of a request, from the answer before it on, and for what the peer has not read of answers.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Number of bytes of the longest head of a request: the least that hyper reads at once.
+const LONGEST_HEAD: usize = 8 << 10;
+
 /// Path of a search.
 pub(super) const PATH: &str = "/hotels";
 
 /// Serves searches, without an end.
 pub(super) async fn serve<S: Next<Search>, P: Next<Profile>>(listener: TcpListener, front: Front<S, P>) {
-    let front = Arc::new(front);
+    let (front, places) = (Arc::new(front), Arc::new(Semaphore::new(CONNECTIONS)));
     loop {
+        // The semaphore is never closed.
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { continue };
         let accepted = listener.accept().await.and_then(|(stream, _)| {
             stream.set_nodelay(true)?;
+            // The system ends the connection of a peer that does not read.
+            set_tcp_user_timeout(&stream, PATIENCE.as_millis() as u32)?;
             Ok(stream)
         });
         let stream = match accepted {
@@ -43,16 +58,22 @@ pub(super) async fn serve<S: Next<Search>, P: Next<Profile>>(listener: TcpListen
         };
         let front = Arc::clone(&front);
         tokio::spawn(async move {
-            let service = service_fn(move |request| {
-                let front = Arc::clone(&front);
-                async move { Ok::<_, Infallible>(answer(&front, &request).await) }
-            });
-            let mut http = http1::Builder::new();
-            let serving = http.timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service).await;
-            if let Err(error) = serving {
-                tracing::debug!(%error, "a connection ends");
-            }
+            converse(stream, front).await;
+            drop(place);
         });
+    }
+}
+
+/// Answers the requests of a connection.
+async fn converse<S: Next<Search>, P: Next<Profile>>(stream: TcpStream, front: Arc<Front<S, P>>) {
+    let service = service_fn(move |request| {
+        let front = Arc::clone(&front);
+        async move { Ok::<_, Infallible>(answer(&front, &request).await) }
+    });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(LONGEST_HEAD);
+    if let Err(error) = http.serve_connection(TokioIo::new(stream), service).await {
+        tracing::debug!(%error, "a connection ends");
     }
 }
 
@@ -65,6 +86,9 @@ async fn answer<S: Next<Search>, P: Next<Profile>>(
         *response.status_mut() = status;
         response
     };
+    if request.method() != Method::GET {
+        return text(StatusCode::METHOD_NOT_ALLOWED, "hotels are found by GET\n");
+    }
     if request.uri().path() != PATH {
         return text(StatusCode::NOT_FOUND, "hotels are at /hotels\n");
     }
@@ -96,9 +120,10 @@ fn query(text: &str) -> Option<Query> {
         pairs.filter(|(key, _)| *key == name).map(|(_, value)| value).next_back()
     };
     let day = |name| value(name).filter(|day| day.len() == 10).map(str::to_owned);
+    let degrees = |name, most| value(name)?.parse().ok().filter(|degrees: &f64| degrees.abs() <= most);
     Some(Query {
-        latitude: value("latitude")?.parse().ok()?,
-        longitude: value("longitude")?.parse().ok()?,
+        latitude: degrees("latitude", 90.0)?,
+        longitude: degrees("longitude", 180.0)?,
         from: day("from")?,
         until: day("until")?,
     })
@@ -130,26 +155,4 @@ pub(super) fn calls(text: &str) -> Option<Vec<Call>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_read_as_they_were_written() {
-        let call = |service: &str, took_ns, worked_ns| Call { service: service.into(), took_ns, worked_ns };
-        let written = [call("front", 1_234_567, 1), call("geo", 0, 999)];
-        assert_eq!(calls(&times(&written)).unwrap(), written);
-        for wrong in ["", "geo", "geo;dur=x", "geo-app;dur=1", "geo;dur=1, rate-app;dur=1"] {
-            assert_eq!(calls(wrong), None, "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_search_lacks_nothing() {
-        let whole = "from=2026-05-01&until=2026-05-03&latitude=52.5&longitude=13.4";
-        let read = query(whole).unwrap();
-        assert_eq!((read.latitude, read.until.as_str()), (52.5, "2026-05-03"));
-        for part in whole.split('&') {
-            assert_eq!(query(&whole.replace(part, "")), None, "{part}");
-        }
-    }
-}
+mod tests;
