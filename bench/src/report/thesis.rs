@@ -35,7 +35,7 @@ const ITEMS: &[Item] = &[
         "throughput of a file over each datapath",
         "throughput",
         "throughput.svg",
-        "over each datapath: datagrams by hand, the same through a Chunnel that does nothing, and the whole transport, which repairs and so is slower; the ratio of a Chunnel that does nothing is bounded over each datapath: over kernel UDP it costs a seventh, over memif 0.67 in a run whose noise was 0.60 to 1.04, and over Caladan more than there, since datagrams by hand leave in one piece of memory and arrive in one, where each message of a Chunnel is a piece of its own; there is no wire, so the processor is the limit and not a link of 10 Gbit/s",
+        "over each datapath: datagrams by hand, the same through a Chunnel that does nothing, and the whole transport, which repairs and so is slower; the ratio of a Chunnel that does nothing is bounded over each datapath: over kernel UDP it costs a seventh, over memif between nothing and two thirds from run to run, and over Caladan more than there, since datagrams by hand leave in one piece of memory and arrive in one, where each message of a Chunnel is a piece of its own; there is no wire, so the processor is the limit and not a link of 10 Gbit/s",
     ),
     item(
         "Figure 3.4",
@@ -85,7 +85,7 @@ const ITEMS: &[Item] = &[
         "the store over each datapath, by load",
         "datapaths",
         "datapaths.svg",
-        "a datapath in user space leads; the ratio of the store with Chunnels to that without is bounded over memif and Caladan; over Caladan both ends are on one core, in one runtime, with its kernel module emulated where there is none, and beside tokio (there Shenango-A) it is slowest here",
+        "a datapath in user space leads; the ratio of the store with Chunnels to that without is bounded over memif and Caladan; with 64 in flight the store without Chunnels, which polls and does nothing else, is four times as fast as kernel UDP, where a waiting task of the other lets its runtime look for work after 64 polls in vain; over Caladan both ends are on one core, in one runtime, with its kernel module emulated where there is none, and beside tokio (there Shenango-A) it is slowest here",
     ),
     item("Figure 4.1", "the control loop", "", "", "a sketch: the guide `congestion`"),
     item(
