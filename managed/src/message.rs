@@ -63,6 +63,11 @@ impl Refusal {
             Fault::Large(_) | Fault::Long(_) => FailureKind::TooLarge,
             _ => FailureKind::Malformed,
         };
-        Self { kind, reason: format!("the {what} is not passed on: {fault}").into() }
+        // An application that has attached again may have kept a message from before.
+        let hint = match fault {
+            Fault::Outside(_) => "; all of a message lies in the heap of the present attachment",
+            _ => "",
+        };
+        Self { kind, reason: format!("the {what} is not passed on: {fault}{hint}").into() }
     }
 }

@@ -82,7 +82,7 @@ fn leading(to: &[&str]) -> Running {
 
 /// Makes a call of a number, and returns its failure.
 async fn call(client: &Client<Hotel>, number: i32) -> Result<(), Failure> {
-    let response = client.call::<Reserve>(request(client.heap(), "ada", number, &[]), Some(SOON)).await?;
+    let response = client.call::<Reserve>(request(&client.heap(), "ada", number, &[]), Some(SOON)).await?;
     assert_eq!(response.price, number, "the response is that of another call");
     Ok(())
 }
@@ -286,7 +286,7 @@ async fn daemons_and_servers_of_grpc_share_calls() {
     let client = near.client().await;
     let mut by_stranger = 0;
     for nights in 1..=400 {
-        let asked = request(client.heap(), "ada", nights, &[]);
+        let asked = request(&client.heap(), "ada", nights, &[]);
         let price = client.call::<Reserve>(asked, Some(SOON)).await.unwrap().price;
         by_stranger += usize::from(price == 100 * nights);
     }

@@ -226,7 +226,7 @@ async fn an_application_calls_a_stranger_behind_envoy() {
     let daemon = Running::with(Settings { peers, ..Settings::default() });
     let client = daemon.client().await;
     let reserve = async |customer, nights, guests: &[&str], within| {
-        client.call::<Reserve>(request(client.heap(), customer, nights, guests), Some(within)).await
+        client.call::<Reserve>(request(&client.heap(), customer, nights, guests), Some(within)).await
     };
     for nights in 1..=50 {
         let response = reserve("ada", nights, &["grace"], SOON).await.unwrap();

@@ -17,7 +17,7 @@ async fn a_call_reaches_the_server_and_its_response_the_caller() {
     let _serving = serve(daemon.server().await);
     let client = daemon.client().await;
     for nights in 1..=100 {
-        let asked = request(client.heap(), "ada", nights, &["grace", "edsger"]);
+        let asked = request(&client.heap(), "ada", nights, &["grace", "edsger"]);
         let response = client.call::<Reserve>(asked, Some(SOON)).await.unwrap();
         assert_eq!((response.room.as_str(), response.price), ("ada: grace, edsger", 100 * nights));
     }
@@ -31,7 +31,7 @@ async fn messages_grow_both_heaps() {
     let client = daemon.client().await;
     for length in [1, 1 << 10, 1 << 16, 3 << 20, 20 << 20, 100] {
         let long = "x".repeat(length);
-        let asked = request(client.heap(), "ada", 1, &[&long]);
+        let asked = request(&client.heap(), "ada", 1, &[&long]);
         let response = client.call::<Reserve>(asked, Some(SOON)).await.unwrap();
         assert!(response.room.as_str() == format!("ada: {long}"), "{length}");
     }
@@ -45,7 +45,7 @@ async fn calls_that_end_leave_no_memory_taken() {
     // A call takes a tenth of each heap, or a twentieth where it fails or nobody waits.
     let long = "x".repeat(100 << 10);
     for number in 0..200 {
-        let asked = request(client.heap(), "ada", 1, &[&long]);
+        let asked = request(&client.heap(), "ada", 1, &[&long]);
         let call = client.call::<Reserve>(asked, Some(SOON));
         if number % 3 == 0 {
             // The future is dropped at any point of the call.
@@ -65,7 +65,7 @@ async fn many_calls_are_under_way_at_once() {
         .map(|nights| {
             let client = std::sync::Arc::clone(&client);
             tokio::spawn(async move {
-                let asked = request(client.heap(), "ada", nights, &[]);
+                let asked = request(&client.heap(), "ada", nights, &[]);
                 client.call::<Reserve>(asked, Some(SOON)).await.unwrap().price
             })
         })
@@ -142,7 +142,7 @@ async fn failures_of_the_server_have_their_text() {
     let mut server = daemon.server().await;
     let client = daemon.client().await;
     for dropped in [false, true] {
-        let asked: Request = request(client.heap(), "ada", 1, &[]);
+        let asked: Request = request(&client.heap(), "ada", 1, &[]);
         let (outcome, ()) = tokio::join!(client.call::<Reserve>(asked, Some(SOON)), async {
             let call = server.next().await.unwrap();
             assert_eq!(call.method(), Reserve::NUMBER);
@@ -174,26 +174,6 @@ async fn a_call_that_is_cancelled_frees_its_place() {
     client.call::<Ping>(Empty {}, Some(SOON)).await.unwrap();
 }
 
-#[tokio::test]
-async fn the_end_of_the_daemon_fails_each_call_once_and_applications_attach_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("rpcd");
-    let daemon = Running::at(path.clone(), Default::default());
-    let _server = daemon.server().await;
-    let client = daemon.client().await;
-    let (outcome, ()) = tokio::join!(client.call::<Ping>(Empty {}, None), async {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        drop(daemon);
-    });
-    let failure = outcome.unwrap_err();
-    assert_eq!((failure.kind(), failure.may_have_run()), (FailureKind::Disconnected, true));
-    let failure = client.call::<Ping>(Empty {}, None).await.unwrap_err();
-    assert_eq!((failure.kind(), failure.may_have_run()), (FailureKind::Disconnected, false));
-    let daemon = Running::at(path, Default::default());
-    let _serving = serve(daemon.server().await);
-    daemon.client().await.call::<Ping>(Empty {}, Some(SOON)).await.unwrap();
-}
-
 /// A server that keeps requests keeps no more of one caller than leaves room for those of others.
 #[tokio::test]
 async fn a_caller_whose_requests_fill_the_memory_of_a_server_leaves_room_to_others() {
@@ -214,7 +194,7 @@ async fn a_caller_whose_requests_fill_the_memory_of_a_server_leaves_room_to_othe
     for _ in 0..3 {
         let greedy = std::sync::Arc::new(daemon.client().await);
         for _ in 0..45 {
-            let asked = request(greedy.heap(), "ada", 1, &[&long]);
+            let asked = request(&greedy.heap(), "ada", 1, &[&long]);
             let greedy = std::sync::Arc::clone(&greedy);
             refused.spawn(async move { greedy.call::<Reserve>(asked, None).await.unwrap_err() });
         }

@@ -140,7 +140,7 @@ async fn a_peer_whose_calls_sleep_leaves_places_at_the_server_to_others() {
     let to = daemon.grpc_addr.as_ref().unwrap().to_string();
     let other = Stranger::connect_from("127.0.0.2".parse().unwrap(), &to).await;
     for nights in 1..=20 {
-        let asked = request(client.heap(), "ada", nights, &[]);
+        let asked = request(&client.heap(), "ada", nights, &[]);
         assert_eq!(client.call::<Reserve>(asked, Some(SOON)).await.unwrap().price, 100 * nights);
         let answered = tokio::time::timeout(SOON, other.reserve("ada", nights, &[])).await.unwrap();
         assert_eq!(answered.unwrap().price, 100 * nights);
@@ -315,21 +315,22 @@ async fn an_application_calls_a_stranger() {
     let daemon = leading(stranger::serve().await);
     let client = daemon.client().await;
     for nights in 1..=50 {
-        let asked = request(client.heap(), "ada", nights, &["grace", "edsger"]);
+        let asked = request(&client.heap(), "ada", nights, &["grace", "edsger"]);
         let response = client.call::<Reserve>(asked, Some(SOON)).await.unwrap();
         assert_eq!((response.room.as_str(), response.price), ("ada: grace, edsger", 100 * nights));
     }
     for length in [100 << 10, 3 << 20] {
         let long = "x".repeat(length);
         let response =
-            client.call::<Reserve>(request(client.heap(), "ada", 1, &[&long]), Some(SOON)).await.unwrap();
+            client.call::<Reserve>(request(&client.heap(), "ada", 1, &[&long]), Some(SOON)).await.unwrap();
         assert!(response.room.as_str() == format!("ada: {long}"));
     }
     let failure =
-        client.call::<Reserve>(request(client.heap(), "eve", 1, &[]), Some(SOON)).await.err().unwrap();
+        client.call::<Reserve>(request(&client.heap(), "eve", 1, &[]), Some(SOON)).await.err().unwrap();
     assert_eq!((failure.kind(), failure.text()), (FailureKind::Denied, "no room for eve, 100 % sure"));
     let within = Some(Duration::from_millis(200));
-    let failure = client.call::<Reserve>(request(client.heap(), "slow", 1, &[]), within).await.err().unwrap();
+    let failure =
+        client.call::<Reserve>(request(&client.heap(), "slow", 1, &[]), within).await.err().unwrap();
     assert_eq!(failure.kind(), FailureKind::TimedOut);
     let failure = client.call::<Ping>(Empty {}, Some(SOON)).await.err().unwrap();
     assert_eq!(failure.kind(), FailureKind::UnknownMethod);
@@ -342,7 +343,7 @@ async fn two_daemons_speak_grpc_to_each_other() {
     let near = leading(far.grpc_addr.as_ref().unwrap().to_string().parse().unwrap());
     let client = near.client().await;
     client.call::<Ping>(Empty {}, Some(SOON)).await.unwrap();
-    let asked = request(client.heap(), "ada", 3, &["grace"]);
+    let asked = request(&client.heap(), "ada", 3, &["grace"]);
     let response = client.call::<Reserve>(asked, Some(SOON)).await.unwrap();
     assert_eq!((response.room.as_str(), response.price), ("ada: grace", 300));
 }

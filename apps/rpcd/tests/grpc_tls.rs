@@ -159,12 +159,12 @@ async fn an_application_calls_a_stranger_by_tls() {
         let daemon = leading(stranger::serve_secured(server).await, NAME, ours);
         let client = daemon.client().await;
         for nights in 1..=20 {
-            let asked = request(client.heap(), "ada", nights, &["grace"]);
+            let asked = request(&client.heap(), "ada", nights, &["grace"]);
             let response = client.call::<Reserve>(asked, Some(SOON)).await.unwrap();
             assert_eq!((response.room.as_str(), response.price), ("ada: grace", 100 * nights));
         }
         let long = "x".repeat(3 << 20);
-        let asked = request(client.heap(), "ada", 1, &[&long]);
+        let asked = request(&client.heap(), "ada", 1, &[&long]);
         let response = client.call::<Reserve>(asked, Some(SOON)).await.unwrap();
         assert!(response.room.as_str() == format!("ada: {long}"));
     }
@@ -222,7 +222,7 @@ async fn two_daemons_speak_grpc_by_tls_to_each_other() {
     let tls = GrpcTls { identity: identity(&ours), ..trusting(&theirs) };
     let near = leading(addr(&far).parse().unwrap(), NAME, tls);
     let client = near.client().await;
-    let asked = request(client.heap(), "ada", 3, &["grace"]);
+    let asked = request(&client.heap(), "ada", 3, &["grace"]);
     let response = client.call::<Reserve>(asked, Some(SOON)).await.unwrap();
     assert_eq!((response.room.as_str(), response.price), ("ada: grace", 300));
 }

@@ -100,7 +100,7 @@ async fn calls(route: impl Fn(std::net::SocketAddr) -> Route, grpc_tls: GrpcTls,
     let daemon = Running::with(Settings { peers, ..Settings::default() });
     let client = daemon.client().await;
     let reserve = async |customer, nights, guests: &[&str], within| {
-        let asked = request(client.heap(), customer, nights, guests);
+        let asked = request(&client.heap(), customer, nights, guests);
         client.call::<Reserve>(asked, Some(within)).await
     };
     for nights in 1..=50 {

@@ -28,7 +28,7 @@ async fn a_call_reaches_the_server_of_another_machine_and_its_response_the_calle
     let _serving = serve(far.server().await);
     let client = near.client().await;
     for nights in 1..=100 {
-        let asked = request(client.heap(), "ada", nights, &["grace", "edsger"]);
+        let asked = request(&client.heap(), "ada", nights, &["grace", "edsger"]);
         let response = client.call::<Reserve>(asked, Some(SOON)).await.unwrap();
         assert_eq!((response.room.as_str(), response.price), ("ada: grace, edsger", 100 * nights));
     }
@@ -42,7 +42,7 @@ async fn messages_of_all_sizes_pass() {
     let client = near.client().await;
     for length in [1, 1 << 10, 1 << 16, 3 << 20, 60 << 20, 100] {
         let long = "x".repeat(length);
-        let asked = request(client.heap(), "ada", 1, &[&long]);
+        let asked = request(&client.heap(), "ada", 1, &[&long]);
         let response = client.call::<Reserve>(asked, Some(SOON)).await.unwrap();
         assert!(response.room.as_str() == format!("ada: {long}"), "{length}");
     }
@@ -55,7 +55,7 @@ async fn calls_that_end_leave_no_memory_taken() {
     let client = near.client().await;
     let long = "x".repeat(25 << 20);
     for number in 0..16 {
-        let asked = request(client.heap(), "ada", 1, &[&long]);
+        let asked = request(&client.heap(), "ada", 1, &[&long]);
         let call = client.call::<Reserve>(asked, Some(SOON));
         if number % 2 == 0 {
             // The future is dropped at any point of the call.
@@ -75,7 +75,7 @@ async fn many_calls_are_under_way_at_once() {
         .map(|nights| {
             let client = Arc::clone(&client);
             tokio::spawn(async move {
-                let asked = request(client.heap(), "ada", nights, &[]);
+                let asked = request(&client.heap(), "ada", nights, &[]);
                 client.call::<Reserve>(asked, Some(SOON)).await.unwrap().price
             })
         })
@@ -104,7 +104,7 @@ async fn a_connection_ends_when_a_route_leads_elsewhere_and_its_calls_have_ended
     let client = near.client().await;
     let route = bertha_rpcd::Route::Daemon(far.peer_addr.clone().unwrap());
     for nights in 0..30 {
-        let asked = request(client.heap(), "ada", nights, &[]);
+        let asked = request(&client.heap(), "ada", nights, &[]);
         let call = client.call::<Reserve>(asked, Some(SOON));
         let changed = async { near.operator.lead("hotel", Some(route.clone().into())) };
         let (response, _nights) = tokio::join!(call, changed);
@@ -129,7 +129,7 @@ async fn the_policies_of_both_machines_hold() {
     for (customer, expected) in
         [("ada", None), ("eve", Some(FailureKind::Denied)), ("mallory", Some(FailureKind::Denied))]
     {
-        let asked = request(client.heap(), customer, 1, &[]);
+        let asked = request(&client.heap(), customer, 1, &[]);
         let response = client.call::<Reserve>(asked, Some(SOON)).await;
         let failure = response.err();
         assert_eq!(
@@ -145,7 +145,7 @@ async fn a_server_of_another_schema_is_refused_with_the_first_difference() {
     let [near, far] = Running::pair(None);
     let _other = far.attach().server::<OtherHotel>("hotel").await.unwrap();
     let client = near.client().await;
-    let asked = request(client.heap(), "ada", 1, &[]);
+    let asked = request(&client.heap(), "ada", 1, &[]);
     let failure = client.call::<Reserve>(asked, Some(SOON)).await.err().unwrap();
     assert_eq!(failure.kind(), FailureKind::Malformed);
     assert!(failure.to_string().contains("customer"), "{failure}");

@@ -26,7 +26,7 @@ async fn calls_are_counted_by_caller_method_and_status() {
     for _ in 0..3 {
         client.call::<Ping>(Empty {}, Some(SOON)).await.unwrap();
     }
-    let asked = request(client.heap(), "eve", 1, &[]);
+    let asked = request(&client.heap(), "eve", 1, &[]);
     let failure = client.call::<Reserve>(asked, Some(SOON)).await.unwrap_err();
     assert_eq!(failure.kind(), FailureKind::Denied);
     let labels = |method: &str, status: &str| {

@@ -35,7 +35,7 @@ async fn orders_change_the_calls_of_clients_that_are_there() {
     let _serving = serve(daemon.server().await);
     let client = daemon.client().await;
     let reserve = async |customer: &str| {
-        let asked = request(client.heap(), customer, 1, &[]);
+        let asked = request(&client.heap(), customer, 1, &[]);
         client.call::<Reserve>(asked, Some(SOON)).await.err().map(|failure| failure.kind())
     };
     add("list", "acl", "field=customer deny=eve").give(&daemon.path).await.unwrap();

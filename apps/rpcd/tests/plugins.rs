@@ -57,7 +57,7 @@ fn recorded(mut server: Server<Hotel>) -> JoinHandle<Vec<i32>> {
 }
 
 async fn reserve(client: &Client<Hotel>, customer: &str, number: i32) -> Result<i32, FailureKind> {
-    let asked = request(client.heap(), customer, number, &[]);
+    let asked = request(&client.heap(), customer, number, &[]);
     let response = client.call::<Reserve>(asked, Some(SOON)).await.map_err(|failure| failure.kind())?;
     Ok(response.price)
 }

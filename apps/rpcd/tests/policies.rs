@@ -29,7 +29,7 @@ fn remove(name: &str) -> Change {
 
 /// Reserves a room, and returns its price, or the kind of the failure.
 async fn reserve(client: &Client<Hotel>, customer: &str, nights: i32) -> Result<i32, FailureKind> {
-    let asked = request(client.heap(), customer, nights, &["guest"]);
+    let asked = request(&client.heap(), customer, nights, &["guest"]);
     let response = client.call::<Reserve>(asked, Some(SOON)).await.map_err(|failure| failure.kind())?;
     assert_eq!(response.room.as_str(), format!("{customer}: guest"));
     Ok(response.price)
@@ -141,14 +141,14 @@ async fn copies_for_engines_take_no_more_than_a_heap_may() {
     daemon.operator.change("hotel", &add("acl", "field=customer deny=eve")).unwrap();
     daemon.operator.change("hotel", &add("rate-limit", "per-second=0")).unwrap();
     // A request whose guests share a text of 64 KiB: its copy takes a megabyte.
-    let text = String::from_str_in(&"x".repeat(64 << 10), client.heap());
+    let text = String::from_str_in(&"x".repeat(64 << 10), &client.heap());
     let guest = [text.as_ptr().addr() as u64, (64 << 10) << 32 | (64 << 10)];
     let call = || {
         let client = Arc::clone(&client);
         tokio::spawn(async move {
-            let mut guests = Vec::new_in(client.heap());
+            let mut guests = Vec::new_in(&client.heap());
             guests.extend([guest; 16]);
-            let forged = Forged { customer: String::new_in(client.heap()), nights: 1, guests };
+            let forged = Forged { customer: String::new_in(&client.heap()), nights: 1, guests };
             let response =
                 client.call::<Forge>(forged, Some(SOON)).await.map_err(|failure| failure.kind())?;
             Ok(response.price)

@@ -56,7 +56,7 @@ impl Two {
         let calls = [1, LARGE].map(|bytes| {
             let client = Arc::clone(&client);
             tokio::spawn(async move {
-                let asked = request(client.heap(), "slow", 1, &[&"x".repeat(bytes)]);
+                let asked = request(&client.heap(), "slow", 1, &[&"x".repeat(bytes)]);
                 assert!(client.call::<Reserve>(asked, None).await.is_err());
             })
         });
@@ -69,7 +69,7 @@ impl Two {
 
 /// Reserves a room for a number of nights, by a request of about so many bytes. Returns the price, or the kind of the failure.
 async fn reserve(client: &Client<Hotel>, nights: i32, bytes: usize) -> Result<i32, FailureKind> {
-    let asked = request(client.heap(), "ada", nights, &[&"x".repeat(bytes)]);
+    let asked = request(&client.heap(), "ada", nights, &[&"x".repeat(bytes)]);
     let response = client.call::<Reserve>(asked, Some(SOON)).await.map_err(|failure| failure.kind())?;
     Ok(response.price)
 }

@@ -52,7 +52,7 @@ async fn a_call_that_its_caller_gives_up_leaves_its_place_at_the_server() {
     let serving = tokio::spawn(server.serve(Server(Hotels)));
     let client = Client::new(daemon.attach().client("hotels").await.unwrap());
     let nearby = async |chain: &str| {
-        let mut request = NearbyRequest::new_in(client.heap());
+        let mut request = NearbyRequest::new_in(&client.heap());
         request.chain_mut().push_str(chain);
         client.nearby(request).await.map(drop)
     };
@@ -71,13 +71,13 @@ async fn a_client_calls_the_handler_of_a_server() {
     let attach = || async { Client::new(daemon.attach().client("hotels").await.unwrap()) };
     let client = attach().await;
     let nearby = async |client: &Client, chain: &str| {
-        let mut request = NearbyRequest::new_in(client.heap());
+        let mut request = NearbyRequest::new_in(&client.heap());
         request.chain_mut().push_str(chain);
         let response = client.nearby(request).await?;
         Ok::<_, Failure>(response.hotels()[0].name().to_owned())
     };
     assert_eq!(nearby(&client, "inns").await.unwrap(), "inns");
-    client.book(Booking::new_in(client.heap())).await.unwrap();
+    client.book(Booking::new_in(&client.heap())).await.unwrap();
     let failure = nearby(&client, "closed").await.unwrap_err();
     assert_eq!((failure.kind(), failure.text()), (FailureKind::Failed, "the season is over"));
     let hurried = attach().await.deadline(Duration::from_millis(200));

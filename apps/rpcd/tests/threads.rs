@@ -30,7 +30,7 @@ async fn each_call_has_its_outcome_while_threads_pass_on_calls_and_change_engine
             for nights in 0..CALLS {
                 // A response as long as some of the requests goes through memory that is lent again and again.
                 let guest = "x".repeat(if nights % 64 == 0 { 40 << 10 } else { 8 });
-                let asked = request(client.heap(), &customer, nights, &[&guest]);
+                let asked = request(&client.heap(), &customer, nights, &[&guest]);
                 match client.call::<Reserve>(asked, Some(SOON)).await {
                     Ok(response) => {
                         assert_eq!(response.price, 100 * nights);

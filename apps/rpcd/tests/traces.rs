@@ -47,7 +47,7 @@ async fn answer(call: Incoming<Hotel>) {
 /// Calls by this daemon, and returns the trace that the server got.
 async fn at_server(daemon: &Running, customer: &str, trace: Option<Trace>) -> Option<Trace> {
     let client = daemon.client().await;
-    let asked = request(client.heap(), customer, 1, &[]);
+    let asked = request(&client.heap(), customer, 1, &[]);
     let answered = client.call_in_trace::<Reserve>(asked, Some(SOON), trace).await.unwrap();
     answered.room.as_str().parse().ok()
 }
@@ -152,11 +152,11 @@ async fn the_log_has_a_line_for_each_span() {
     let _serving = serve(Attach::new(&path, "hotelier").server::<Hotel>("hotel").await.unwrap());
     let client = Attach::new(&path, "desk").client::<Hotel>("hotel").await.unwrap();
     let ada = client
-        .call_in_trace::<Reserve>(request(client.heap(), "ada", 1, &[]), Some(SOON), trace())
+        .call_in_trace::<Reserve>(request(&client.heap(), "ada", 1, &[]), Some(SOON), trace())
         .await
         .unwrap();
     let ada: Trace = ada.room.as_str().parse().unwrap();
-    let eve = client.call_in_trace::<Reserve>(request(client.heap(), "eve", 1, &[]), Some(SOON), trace());
+    let eve = client.call_in_trace::<Reserve>(request(&client.heap(), "eve", 1, &[]), Some(SOON), trace());
     assert_eq!(eve.await.unwrap_err().kind(), FailureKind::Denied);
     // Of four calls without a trace two begin one.
     for _ in 0..4 {

@@ -37,21 +37,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Serves, and attaches again when the daemon has ended. The next one has ten seconds to be there.
 async fn serve(socket: &str) -> Result<(), Box<dyn Error>> {
-    let attach = Attach::new(socket, "english");
-    loop {
-        let server = attach.server("greeter").await?;
-        println!("ready");
-        let ended = server.serve(Server(English)).await;
-        println!("{ended}");
-    }
+    let server = Attach::new(socket, "english").server("greeter").await?;
+    println!("ready");
+    match server.serve(Server(English)).await {}
 }
 
 async fn ask(socket: &str, name: &str) -> Result<(), Box<dyn Error>> {
     let attached = Attach::new(socket, "asker").client("greeter").await?;
     let client = Client::new(attached).deadline(Duration::from_secs(5));
-    let mut request = Name::new_in(client.heap());
+    let mut request = Name::new_in(&client.heap());
     request.name_mut().push_str(name);
     println!("{}", client.greet(request).await?.text());
     Ok(())

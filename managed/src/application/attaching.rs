@@ -1,36 +1,32 @@
 //! Attaching to the daemon.
 
-use super::control::{self, Control};
-use super::link::Link;
+use super::entry::Entry;
 use super::{Client, Server};
-use crate::attach::{Hello, Role};
+use crate::attach::Role;
 use crate::method::Service;
 use bertha_core::{Error, ErrorKind};
-use bertha_datapath_shm::heap::{Heap, Received, Source};
-use bertha_datapath_shm::{Shm, Users, Waiting};
+use bertha_datapath_shm::{Users, Waiting};
 use bertha_runtime::tokio::Credentials;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep};
 
 /// Time between two attempts to find the daemon.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The way to the daemon of the machine.
 ///
-/// A daemon that is not there yet is waited for.
+/// A daemon that is not there yet is waited for. When a daemon has ended, clients and servers attach again to the next one, by themselves.
 #[derive(Debug, Clone)]
 pub struct Attach {
-    path: PathBuf,
-    application: String,
-    within: Duration,
-    waiting: Waiting,
+    pub(super) path: PathBuf,
+    pub(super) application: String,
+    pub(super) within: Duration,
+    pub(super) waiting: Waiting,
     users: Users,
-    heap: usize,
+    pub(super) heap: usize,
 }
 
 impl Attach {
@@ -46,7 +42,8 @@ impl Attach {
         }
     }
 
-    /// Sets the time within which the daemon has to be there and to take the application: ten seconds by default.
+    /// Sets the time within which the daemon has to be there and to take the application at first: ten seconds by default. A daemon that has
+    /// ended is waited for without end.
     #[must_use]
     pub fn within(self, within: Duration) -> Self {
         Self { within, ..self }
@@ -77,7 +74,8 @@ impl Attach {
     /// [`TimedOut`](ErrorKind::TimedOut) if no daemon was there in time, and [`Refused`](ErrorKind::Refused) with the reason if it does not
     /// take the application, or is of a user who is not [trusted](Self::users). The errors of the system.
     pub async fn client<S: Service>(&self, name: &str) -> Result<Client<S>, Error> {
-        Ok(Client::new(self.link(Role::Caller, name, S::descriptors()).await?))
+        let entry = self.entry(Role::Caller, name, S::descriptors());
+        Ok(Client::new(entry.first().await?, entry))
     }
 
     /// Attaches as the server of a service, under a name by which callers find it.
@@ -85,37 +83,16 @@ impl Attach {
     /// # Errors
     /// The errors of [`client`](Self::client). The daemon refuses a name under which another application serves.
     pub async fn server<S: Service>(&self, name: &str) -> Result<Server<S>, Error> {
-        Ok(Server::new(self.link(Role::Server, name, S::descriptors()).await?))
+        let entry = self.entry(Role::Server, name, S::descriptors());
+        Ok(Server::new(entry.first().await?, entry))
     }
 
-    async fn link(&self, role: Role, service: &str, descriptors: &[u8]) -> Result<Arc<Link>, Error> {
-        let until = Instant::now() + self.within;
-        let socket = self.find(until).await?;
-        self.check(&socket)?;
-        let received = Received::new(self.heap)?;
-        let grants = Grants::default();
-        let heap = Heap::new(self.heap, Grants(Arc::clone(&grants.0)))?;
-        let hello = control::hello(&Hello {
-            role,
-            application: self.application.clone(),
-            service: service.into(),
-            send_heap: heap.base(),
-            receive_heap: received.base(),
-            descriptors: descriptors.into(),
-        })?;
-        // The daemon's answer is waited for by a thread, as later answers are, whose callers may be in no runtime.
-        let open = tokio::task::spawn_blocking(move || Control::open(socket, &hello, received));
-        let opened = timeout_at(until, open).await.map_err(|_| self.late())?;
-        let (control, queue) = opened.map_err(io::Error::other)?.map_err(|error| self.refused(error))?;
-        let control = Arc::new(control);
-        let _first = grants.0.set(Arc::clone(&control));
-        // The daemon's user was checked.
-        let queue = Shm::new().users(Users::Any).waiting(self.waiting).offer(queue).await?;
-        Ok(Link::new(queue, heap, control))
+    fn entry(&self, role: Role, service: &str, descriptors: &'static [u8]) -> Entry {
+        Entry { way: self.clone(), role, service: service.into(), descriptors }
     }
 
     /// Waits until a daemon listens.
-    async fn find(&self, until: Instant) -> Result<UnixStream, Error> {
+    pub(super) async fn find(&self, until: Instant) -> Result<UnixStream, Error> {
         loop {
             match connect(&self.path).await {
                 Ok(socket) => return Ok(socket),
@@ -127,7 +104,7 @@ impl Attach {
     }
 
     /// Refuses a daemon whose user is not trusted.
-    fn check(&self, socket: &UnixStream) -> Result<(), Error> {
+    pub(super) fn check(&self, socket: &UnixStream) -> Result<(), Error> {
         let user = Credentials::of_peer(socket)?.user;
         if self.users.contain(user) {
             return Ok(());
@@ -138,7 +115,7 @@ impl Attach {
     }
 
     #[cold]
-    fn late(&self) -> Error {
+    pub(super) fn late(&self) -> Error {
         let path = self.path.display();
         let what =
             format!("no daemon takes applications at {path}; `bertha-rpcd --socket {path}` starts one");
@@ -146,7 +123,7 @@ impl Attach {
     }
 
     #[cold]
-    fn refused(&self, error: io::Error) -> Error {
+    pub(super) fn refused(&self, error: io::Error) -> Error {
         match error.kind() {
             io::ErrorKind::PermissionDenied => {
                 Error::new(ErrorKind::Refused, format!("the daemon at {}: {error}", self.path.display()))
@@ -157,25 +134,13 @@ impl Attach {
 }
 
 /// Connects without a wait for a daemon that takes nobody: the kernel's queue may be full.
-async fn connect(path: &Path) -> io::Result<UnixStream> {
+pub(super) async fn connect(path: &Path) -> io::Result<UnixStream> {
     let socket = tokio::net::UnixStream::connect(path).await?.into_std()?;
     socket.set_nonblocking(false)?;
     Ok(socket)
 }
 
-fn is_absence(error: &io::Error) -> bool {
+pub(super) fn is_absence(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, NotFound, WouldBlock};
     matches!(error.kind(), NotFound | ConnectionRefused | WouldBlock)
-}
-
-/// The daemon as the send heap sees it, once the application is attached.
-#[derive(Debug, Default)]
-struct Grants(Arc<OnceLock<Arc<Control>>>);
-
-// SAFETY: the daemon creates a file for each region, and only reads it. The application trusts the daemon.
-#[allow(unsafe_code)]
-unsafe impl Source for Grants {
-    fn region(&self, bytes: usize) -> io::Result<OwnedFd> {
-        self.0.get().ok_or(io::ErrorKind::NotConnected)?.grow(bytes)
-    }
 }

@@ -1,26 +1,29 @@
 //! The caller of a service.
 #![allow(unsafe_code)]
 
+use super::again::Again;
+use super::calls::{Begun, Calls, Outcome, disconnected};
+use super::entry::Entry;
 use super::lent::Lent;
 use super::link::Link;
 use crate::method::{Method, Service};
 use crate::{Descriptor, InHeap, Trace};
 use bertha_chunnels::rpc::{Failure, FailureKind};
-use bertha_core::Connection;
 use bertha_datapath_shm::heap::{self, Heap};
 use bertha_runtime::tokio::{Task, TokioRuntime};
-use parking_lot::Mutex;
-use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::sync::oneshot;
 
 /// A client of a service, whose calls go through the daemon.
 ///
-/// Any number of tasks call at once. Each call has one outcome. If the daemon ends, each call under way fails once, as
-/// [`Disconnected`](FailureKind::Disconnected), and so does each later one: the application has to attach again.
+/// Any number of tasks call at once. Each call has one outcome.
+///
+/// # The end of the daemon
+/// If the daemon ends, each call under way fails once, as [`Disconnected`](FailureKind::Disconnected), and the client attaches again by itself:
+/// at once, and then after pauses of up to a quarter of a second, for as long as it lives. Until it is attached, calls fail at once as
+/// `Disconnected`, and did not run; their text has the reason if a daemon is there that does not take the application. Responses that are
+/// held stay as they are.
 #[derive(Debug)]
 pub struct Client<S> {
     calls: Arc<Calls>,
@@ -28,33 +31,20 @@ pub struct Client<S> {
     service: PhantomData<fn() -> S>,
 }
 
-/// The calls under way.
-#[derive(Debug)]
-struct Calls {
-    link: Arc<Link>,
-    /// `None` once the connection has ended.
-    open: Mutex<Option<HashMap<u64, oneshot::Sender<Outcome>>>>,
-    next: AtomicU64,
-}
-
-/// The end of a call, as the daemon tells of it.
-#[derive(Debug)]
-enum Outcome {
-    Response(InHeap),
-    Failure { kind: FailureKind, may_have_run: bool, reason: InHeap },
-}
-
 impl<S: Service> Client<S> {
-    pub(super) fn new(link: Arc<Link>) -> Self {
-        let calls = Arc::new(Calls { link, open: Mutex::new(Some(HashMap::new())), next: AtomicU64::new(0) });
-        let receiving = Arc::clone(&calls);
-        let task = bertha_core::Runtime::spawn(&TokioRuntime, async move { receiving.run().await });
+    pub(super) fn new(link: Arc<Link>, entry: Entry) -> Self {
+        let (calls, again) = (Arc::new(Calls::new(link)), Again::new(entry));
+        let running = Arc::clone(&calls);
+        let task = bertha_core::Runtime::spawn(&TokioRuntime, async move { running.run(again).await });
         Self { calls, _task: task, service: PhantomData }
     }
 
     /// Returns the heap in which requests are made.
-    pub fn heap(&self) -> &Heap {
-        &self.calls.link.heap
+    ///
+    /// It belongs to the daemon that is there now: after the next attachment it is another. A request that was made in the heap of an earlier one
+    /// fails as [`Malformed`](FailureKind::Malformed), and has to be made anew. So the heap is asked for with each request.
+    pub fn heap(&self) -> Heap {
+        self.calls.link().heap.clone()
     }
 
     /// Calls a method, and waits for the outcome: without limit, unless a time is given within which the response has to come.
@@ -93,29 +83,26 @@ impl<S: Service> Client<S> {
     }
 }
 
+/// The reason of a call that was under way.
+const ENDED: &str = "the daemon has ended";
+
 /// A call under way. Its drop cancels it.
 #[derive(Debug)]
 struct Call<'a> {
     calls: &'a Calls,
-    number: u64,
+    begun: Begun,
     request: InHeap,
-    outcome: oneshot::Receiver<Outcome>,
     /// True once the daemon knows of the call.
     is_sent: bool,
 }
 
 impl<'a> Call<'a> {
     fn begin<R: Send + 'static>(calls: &'a Calls, request: R) -> Result<Self, Failure> {
-        let number = calls.next.fetch_add(1, Ordering::Relaxed);
-        let (sender, outcome) = oneshot::channel();
-        match &mut *calls.open.lock() {
-            Some(open) => open.insert(number, sender),
-            None => return Err(disconnected().before_running()),
-        };
-        match calls.link.put(request) {
-            Ok(request) => Ok(Call { calls, number, request, outcome, is_sent: false }),
+        let begun = calls.begin()?;
+        match begun.link.put(request) {
+            Ok(request) => Ok(Call { calls, begun, request, is_sent: false }),
             Err(_full) => {
-                calls.forget(number);
+                calls.forget(begun.number);
                 Err(Failure::of(FailureKind::Overloaded, "the send heap has no room for the request"))
             }
         }
@@ -128,16 +115,16 @@ impl<'a> Call<'a> {
     ) -> Result<Lent<M::Response>, Failure> {
         let within = within.map_or(0, |within| u32::try_from(within.as_millis()).unwrap_or(u32::MAX).max(1));
         let request = Descriptor::Request {
-            call: self.number,
+            call: self.begun.number,
             method: M::NUMBER,
             message: self.request,
             milliseconds: within,
             trace,
         };
-        self.calls.link.send(request).await.map_err(|_| disconnected().before_running())?;
+        self.begun.link.send(request).await.map_err(|_| disconnected(ENDED).before_running())?;
         self.is_sent = true;
-        let outcome = (&mut self.outcome).await;
-        let link = &self.calls.link;
+        let Begun { link, outcome, .. } = &mut self.begun;
+        let outcome = outcome.await;
         match outcome {
             // SAFETY: the daemon lends the response of the call's method. A number comes once.
             Ok(Outcome::Response(message)) => match unsafe { Lent::new(Arc::clone(link), message) } {
@@ -148,91 +135,24 @@ impl<'a> Call<'a> {
             Ok(Outcome::Failure { kind, may_have_run, reason }) => {
                 Err(failure(link, kind, may_have_run, reason))
             }
-            Err(_) => Err(disconnected().after_running()),
+            Err(_) => Err(disconnected(ENDED).after_running()),
         }
     }
 }
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        let was_open = self.calls.forget(self.number);
+        let Begun { number, link, outcome } = &mut self.begun;
+        let was_open = self.calls.forget(*number);
         if !self.is_sent {
-            self.calls.link.take_back(self.request.number);
+            link.take_back(self.request.number);
         } else if was_open {
-            self.calls.link.cancel(self.number);
-        } else if let Ok(outcome) = self.outcome.try_recv() {
+            link.cancel(*number);
+        } else if let Ok(outcome) = outcome.try_recv() {
             // The outcome came, and nobody has looked at it.
-            self.calls.link.give_back(outcome.message());
+            link.give_back(outcome.message());
         }
     }
-}
-
-impl Outcome {
-    /// Returns the message that came with it.
-    fn message(&self) -> InHeap {
-        match self {
-            Self::Response(message) | Self::Failure { reason: message, .. } => *message,
-        }
-    }
-}
-
-impl Calls {
-    /// Receives outcomes and sends notices, until the connection ends.
-    async fn run(&self) {
-        tokio::select! {
-            () = self.receive() => {}
-            () = self.link.send_notices() => {}
-        }
-        // The callers' ends of the channels fail.
-        self.open.lock().take();
-    }
-
-    async fn receive(&self) {
-        let mut burst = Vec::new();
-        while let Ok(_count) = self.link.queue.recv_batch(&mut burst, 64).await {
-            for bytes in burst.drain(..) {
-                if let Err(error) = self.on_descriptor(&bytes) {
-                    tracing::error!(%error, "the connection to the daemon ends");
-                    return;
-                }
-            }
-        }
-    }
-
-    fn on_descriptor(&self, bytes: &[u8]) -> std::io::Result<()> {
-        let (call, outcome) = match super::descriptor(bytes)? {
-            Descriptor::Response { call, message } => (call, Outcome::Response(message)),
-            Descriptor::Failure { call, kind, may_have_run, reason } => {
-                (call, Outcome::Failure { kind, may_have_run, reason })
-            }
-            Descriptor::Done(done) => {
-                self.link.on_done(&done);
-                return Ok(());
-            }
-            Descriptor::Grown { bytes } => return self.link.control.hear_of(bytes),
-            Descriptor::Request { .. } | Descriptor::Cancellation { .. } => return Err(super::unexpected()),
-        };
-        let waiting = self.open.lock().as_mut().and_then(|open| open.remove(&call));
-        let unheard = match waiting {
-            Some(waiting) => waiting.send(outcome).err(),
-            // The caller has cancelled the call, and the outcome was on its way.
-            None => Some(outcome),
-        };
-        if let Some(outcome) = unheard {
-            self.link.give_back(outcome.message());
-        }
-        Ok(())
-    }
-
-    /// Forgets a call. Returns true if it had no outcome.
-    fn forget(&self, call: u64) -> bool {
-        self.open.lock().as_mut().is_some_and(|open| open.remove(&call).is_some())
-    }
-}
-
-#[cold]
-fn disconnected() -> Failure {
-    Failure::of(FailureKind::Disconnected, "the daemon has ended; the application has to attach again")
 }
 
 /// Returns a failure with the text that the daemon lends.

@@ -10,15 +10,20 @@ use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 /// Time that the daemon has for an answer.
 const ANSWERED: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 
+/// Time that the daemon has to take what is said to it, so that no thread waits for one that stands still.
+const TAKEN: Duration = Duration::from_secs(5);
+
 /// The socket, and the receive heap, whose regions come over it.
 #[derive(Debug)]
 pub(super) struct Control {
-    /// A lock, as a thread whose heap grows waits for an answer, and regions of the receive heap may come before it.
-    socket: Mutex<UnixStream>,
+    socket: UnixStream,
+    /// The turn to hear answers: a thread whose heap grows waits for one, and regions of the receive heap may come before it.
+    hearing: Mutex<()>,
     pub(super) received: Received,
 }
 
@@ -29,6 +34,7 @@ impl Control {
         hello: &[u8],
         received: Received,
     ) -> io::Result<(Self, UnixStream)> {
+        socket.set_write_timeout(Some(TAKEN))?;
         // A daemon that refuses the application may do so before it has read all of the hello.
         let said = (&socket).write_all(hello);
         let (answer, file) = match hear(&socket) {
@@ -36,7 +42,9 @@ impl Control {
             Err(error) => return Err(said.err().unwrap_or(error)),
         };
         match (answer, file) {
-            (Answer::Taken, Some(queue)) => Ok((Self { socket: Mutex::new(socket), received }, queue.into())),
+            (Answer::Taken, Some(queue)) => {
+                Ok((Self { socket, hearing: Mutex::default(), received }, queue.into()))
+            }
             (Answer::Refused { text }, _) => {
                 Err(io::Error::new(io::ErrorKind::PermissionDenied, read_text(&socket, text)))
             }
@@ -48,14 +56,19 @@ impl Control {
     ///
     /// The regions lie in the order in which the daemon grants them. So an answer that was missed ends the connection.
     pub(super) fn grow(&self, bytes: usize) -> io::Result<OwnedFd> {
-        let socket = self.socket.lock();
-        let granted = self.granted(&socket, bytes);
-        if granted.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::QuotaExceeded)
-            && let Err(error) = socket.shutdown(Shutdown::Both)
-        {
-            tracing::debug!(%error, "the daemon was faster");
+        let _turn = self.hearing.lock();
+        let granted = self.granted(&self.socket, bytes);
+        if granted.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::QuotaExceeded) {
+            self.end();
         }
         granted
+    }
+
+    /// Ends the connection, and every wait for an answer.
+    pub(super) fn end(&self) {
+        if let Err(error) = self.socket.shutdown(Shutdown::Both) {
+            tracing::debug!(%error, "the daemon was faster");
+        }
     }
 
     fn granted(&self, mut socket: &UnixStream, bytes: usize) -> io::Result<OwnedFd> {
@@ -72,9 +85,9 @@ impl Control {
 
     /// Adds regions to the receive heap, until it has so many bytes. The daemon has sent them before it told of them.
     pub(super) fn hear_of(&self, bytes: u64) -> io::Result<()> {
-        let socket = self.socket.lock();
+        let _turn = self.hearing.lock();
         while (self.received.granted() as u64) < bytes {
-            match hear(&socket)? {
+            match hear(&self.socket)? {
                 (Answer::Lent { .. }, Some(file)) => self.received.add(file)?,
                 _ => return Err(unexpected()),
             }
@@ -128,7 +141,8 @@ mod tests {
 
     fn control() -> (Control, UnixStream) {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        (Control { socket: Mutex::new(ours), received: Received::new(1 << 20).unwrap() }, theirs)
+        let received = Received::new(1 << 20).unwrap();
+        (Control { socket: ours, hearing: Mutex::default(), received }, theirs)
     }
 
     #[test]
@@ -148,5 +162,13 @@ mod tests {
             daemon.write_all(&Answer::Full.to_bytes()).unwrap();
             assert_eq!(control.grow(65_536).unwrap_err().kind(), io::ErrorKind::QuotaExceeded);
         }
+    }
+
+    #[test]
+    fn a_connection_that_is_ended_is_over_for_the_daemon_though_it_is_held() {
+        let (control, mut daemon) = control();
+        control.end();
+        assert_eq!(daemon.read(&mut [0]).unwrap(), 0);
+        assert_eq!(control.grow(65_536).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     }
 }

@@ -137,6 +137,13 @@ impl Link {
         self.noticed.notify_one();
     }
 
+    /// Ends the connection, though messages of it are still held: the daemon may live, and would keep the name of a server.
+    pub(super) fn end(&self) {
+        self.control.end();
+        // Closing never waits.
+        let _closed = self.queue.close().now_or_never();
+    }
+
     /// Sends notices, until the connection ends.
     pub(super) async fn send_notices(&self) {
         let mut late = pin!(self.has_waited());

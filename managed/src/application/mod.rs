@@ -1,8 +1,12 @@
 //! The library of an application: clients and servers whose calls go through the daemon of the machine.
 
+mod again;
 mod attaching;
+mod calls;
 mod client;
 mod control;
+mod entry;
+mod grants;
 mod handle;
 mod incoming;
 mod lent;

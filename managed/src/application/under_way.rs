@@ -25,9 +25,9 @@ pub(super) struct UnderWay<S, H> {
 }
 
 impl<S: Service, H: Handle<S>> UnderWay<S, H> {
-    pub(super) fn new(handler: H) -> Self {
+    pub(super) fn new(handler: Arc<H>) -> Self {
         let (waiting, tasks, running) = Default::default();
-        Self { handler: Arc::new(handler), places: Shares::new(UNDER_WAY), waiting, tasks, running }
+        Self { handler, places: Shares::new(UNDER_WAY), waiting, tasks, running }
     }
 
     /// Begins a call, or lets it wait until another has ended.

@@ -34,7 +34,7 @@
 //!
 //! // .. what a client asks.
 //! let client = hotels::Client::new(Attach::new(SOCKET, "front").client("hotel").await?);
-//! let mut request = hotel::NearbyRequest::new_in(client.heap());
+//! let mut request = hotel::NearbyRequest::new_in(&client.heap());
 //! request.city_mut().push_str("Berlin");
 //! request.set_rooms(2);
 //! let response = client.nearby(request).await?;

@@ -24,8 +24,8 @@ pub(crate) fn items(scope: &Scope<'_>, described: &ServiceDescriptorProto) -> Ve
             "Self { within: Some(within), ..self }\n",
         ),
         function(
-            "Returns the heap in which requests are made.",
-            "heap(&self) -> &::bertha_managed::heap::Heap",
+            "Returns the heap in which requests are made, of the daemon that is there now.",
+            "heap(&self) -> ::bertha_managed::heap::Heap",
             "self.attached.heap()\n",
         ),
     ];

@@ -12,7 +12,7 @@ pub(super) trait Managed: Service + Sized {
     /// Finds the way through a daemon.
     fn find(daemon: &Attach) -> impl Future<Output = Result<Self::Client, Error>> + Send;
 
-    /// Serves until the daemon ends. `is_ready` is called once calls come.
+    /// Serves, at one daemon after another. `is_ready` is called once calls come.
     fn serve(
         daemon: &Attach,
         work: impl Work<Self>,

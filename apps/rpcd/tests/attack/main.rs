@@ -541,7 +541,7 @@ impl Drop for Process {
 /// Calls that have to succeed, in good time.
 async fn works(client: &Client<Hotel>, calls: i32) {
     for nights in 0..calls {
-        let asked = request(client.heap(), "ada", nights, &["guest"]);
+        let asked = request(&client.heap(), "ada", nights, &["guest"]);
         let response = client.call::<Reserve>(asked, Some(SOON)).await.unwrap();
         assert_eq!((response.room.as_str(), response.price), ("ada: guest", 100 * nights));
     }

@@ -17,7 +17,7 @@ async fn a_caller_of_another_schema_keeps_the_operator_from_no_policy() {
     let honest = daemon.client().await;
     let _attacker = Attacker::attach(&daemon.path, &hello(Role::Caller, "hotel", OtherHotel::descriptors()));
     daemon.operator.change("hotel", &add("acl", "field=customer deny=eve")).unwrap();
-    let asked = request(honest.heap(), "eve", 1, &[]);
+    let asked = request(&honest.heap(), "eve", 1, &[]);
     let failure = honest.call::<Reserve>(asked, Some(SOON)).await.unwrap_err();
     assert_eq!(failure.kind(), FailureKind::Denied);
 }
@@ -169,7 +169,7 @@ async fn a_request_without_room_takes_no_memory_of_another() {
     let daemon = Process::start(&[]);
     let _serving = serve(server(&daemon.path).await);
     let honest = daemon.attach().heap(1 << 20).client::<Hotel>("hotel").await.unwrap();
-    let heap = honest.heap();
+    let heap = &honest.heap();
     let fill = |bytes: usize| {
         let mut texts = Vec::new();
         loop {
@@ -212,11 +212,11 @@ async fn an_application_that_is_interrupted() {
     println!("attached");
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).unwrap();
-    let mut text = bertha_managed::heap::String::new_in(client.heap());
+    let mut text = bertha_managed::heap::String::new_in(&client.heap());
     let reserved = text.try_reserve(3 << 20);
     assert!(reserved.is_ok(), "{reserved:?}");
     let long = "x".repeat(20 << 20);
-    let asked = request(client.heap(), "ada", 1, &[&long]);
+    let asked = request(&client.heap(), "ada", 1, &[&long]);
     let response = client.call::<Reserve>(asked, Some(SOON)).await.unwrap();
     assert!(response.room.as_str() == format!("ada: {long}"));
 }
@@ -434,12 +434,12 @@ async fn mappings_that_run_out() {
     assert!(daemon.mappings() < bound.trim().parse::<usize>().unwrap() * 9 / 10);
     let long = "x".repeat(3 << 20);
     let asked = |client: &Client<Hotel>| {
-        let mut guests = bertha_managed::heap::Vec::new_in(client.heap());
-        let mut text = bertha_managed::heap::String::new_in(client.heap());
+        let mut guests = bertha_managed::heap::Vec::new_in(&client.heap());
+        let mut text = bertha_managed::heap::String::new_in(&client.heap());
         text.try_reserve(long.len()).ok()?;
         text.push_str(&long);
         guests.push(text);
-        let customer = bertha_managed::heap::String::new_in(client.heap());
+        let customer = bertha_managed::heap::String::new_in(&client.heap());
         Some(hotel::Request { customer, nights: 1, guests })
     };
     match asked(&honest) {

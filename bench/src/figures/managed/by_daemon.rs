@@ -27,12 +27,12 @@ impl Handler for EightBytes {
 /// Answers calls, and says so by a line.
 ///
 /// # Errors
-/// Errors of the attachment, which ends with the daemon.
+/// Errors of the attachment.
 #[allow(clippy::print_stdout, reason = "another process reads it")]
 pub(super) async fn serve(socket: &Path) -> Result<(), Error> {
     let server = Attach::new(socket, "server").server(SERVICE).await.map_err(failed)?;
     println!("ready");
-    Err(failed(server.serve(Server(EightBytes)).await))
+    match server.serve(Server(EightBytes)).await {}
 }
 
 /// Makes the calls of a load.
@@ -69,7 +69,7 @@ pub(super) async fn call(client: &Client, payload: &[u8]) -> Result<usize, Error
 }
 
 async fn question(client: &Client, payload: &[u8], customer: &str) -> Result<usize, Failure> {
-    let mut question = Question::new_in(client.heap());
+    let mut question = Question::new_in(&client.heap());
     question.payload_mut().extend_from_slice(payload);
     question.customer_mut().push_str(customer);
     let answer = client.ask(question).await?;

@@ -1712,8 +1712,8 @@ pub mod super_ {
             Self { within: Some(within), ..self }
         }
 
-        /// Returns the heap in which requests are made.
-        pub fn heap(&self) -> &::bertha_managed::heap::Heap {
+        /// Returns the heap in which requests are made, of the daemon that is there now.
+        pub fn heap(&self) -> ::bertha_managed::heap::Heap {
             self.attached.heap()
         }
 

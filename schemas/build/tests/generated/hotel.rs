@@ -984,8 +984,8 @@ pub mod hotels {
             Self { within: Some(within), ..self }
         }
 
-        /// Returns the heap in which requests are made.
-        pub fn heap(&self) -> &::bertha_managed::heap::Heap {
+        /// Returns the heap in which requests are made, of the daemon that is there now.
+        pub fn heap(&self) -> ::bertha_managed::heap::Heap {
             self.attached.heap()
         }
 
@@ -1109,8 +1109,8 @@ pub mod health {
             Self { within: Some(within), ..self }
         }
 
-        /// Returns the heap in which requests are made.
-        pub fn heap(&self) -> &::bertha_managed::heap::Heap {
+        /// Returns the heap in which requests are made, of the daemon that is there now.
+        pub fn heap(&self) -> ::bertha_managed::heap::Heap {
             self.attached.heap()
         }
 

@@ -65,13 +65,13 @@ macro_rules! managed {
             ) -> Result<(), Error> {
                 let server = daemon.server(Self::NAME).await?;
                 is_ready();
-                Err(server.serve(generated::$module::Server(Answers(work))).await)
+                match server.serve(generated::$module::Server(Answers(work))).await {}
             }
         }
 
         impl Next<$service> for generated::$module::Client {
             async fn call(&self, request: messages::$request) -> Result<messages::$answer, Error> {
-                let request = request.write(self.heap());
+                let request = request.write(&self.heap());
                 let answer = self.$method(request).await.map_err(failed)?;
                 Ok(messages::$answer::read(&answer))
             }

@@ -35,7 +35,8 @@ async fn applications_that_are_killed_leave_nothing() {
 async fn play_all(path: &Path, seeds: impl FnOnce(&mut dyn FnMut(u64)) + Send + 'static) -> usize {
     let ledger = Arc::new(Mutex::new(Ledger::default()));
     let attach = Attach::new(path, "honest");
-    let serving = tokio::spawn(application::serve(attach.server("honest").await.unwrap(), tell(&ledger)));
+    let server = attach.server("honest").await.unwrap();
+    let serving = tokio::spawn(server.serve(application::Answering(tell(&ledger))));
     let client = attach.client("doomed").await.unwrap();
     let honest = Arc::new(Honest { client, ledger, numbers: AtomicU64::new(0) });
     let (path, runtime) = (path.to_owned(), Handle::current());
@@ -91,7 +92,7 @@ async fn kill(path: &Path, honest: &Arc<Honest>, seed: u64) -> usize {
 }
 
 /// Returns what notes lines.
-fn tell(ledger: &Arc<Mutex<Ledger>>) -> impl application::Tell {
+fn tell(ledger: &Arc<Mutex<Ledger>>) -> impl application::Tell + Sync {
     let ledger = Arc::clone(ledger);
     move |line| ledger.lock().note(&line)
 }
