@@ -2,6 +2,7 @@
 
 use crate::attach::{Malformed, NO_NAME, is_name};
 use bertha_core::{Error, ErrorKind};
+use bertha_schemas::Schema;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,8 +13,8 @@ use tokio::time::timeout;
 
 /// An order of an operator.
 ///
-/// It is a line of text with tabs between its parts, of which the first names the order. The daemon answers with a line, `done` or
-/// `refused`, and a text behind it, and closes the connection.
+/// It is a line of text with tabs between its parts, of which the first names the order; the bytes of a schema follow the line of
+/// [`Bind`](Self::Bind). The daemon answers with a line, `done` or `refused`, and a text behind it, and closes the connection.
 ///
 /// # Example
 /// ```
@@ -47,6 +48,12 @@ pub enum Order {
         name: String,
         /// The settings that change.
         settings: String,
+    },
+    /// The daemon reads the schema that follows, and keeps it for applications to come. It answers with a line for each service, with tabs: the
+    /// full name, the hash of the schema, and the numbers of methods and of the messages that they reach.
+    Bind {
+        /// Number of bytes of the descriptor set.
+        bytes: u32,
     },
     /// The daemon opens a library with a kind of engine, or with another version of one.
     Load {
@@ -93,13 +100,21 @@ impl Order {
     /// Number of bytes of the longest line.
     pub const LONGEST: usize = 64 << 10;
 
+    /// Number of bytes of the longest schema.
+    pub const LONGEST_SCHEMA: usize = Schema::LONGEST;
+
     /// Returns the line.
     ///
     /// # Errors
     /// Fails if a part has a control character, or if the line is too long.
     pub fn to_line(&self) -> Result<String, Malformed> {
+        let bytes;
         let parts: &[&str] = match self {
             Self::List => &["list"],
+            Self::Bind { bytes: number } => {
+                bytes = number.to_string();
+                &["bind", &bytes]
+            }
             Self::Add { service, name, kind, settings } => &["add", service, name, kind, settings],
             Self::Configure { service, name, settings } => &["configure", service, name, settings],
             Self::Load { path } => &["load", path],
@@ -110,6 +125,9 @@ impl Order {
         };
         if parts.iter().any(|part| part.contains(char::is_control)) {
             return Err(CONTROL);
+        }
+        if matches!(self, Self::Bind { bytes } if *bytes as usize > Self::LONGEST_SCHEMA) {
+            return Err(TOO_LONG);
         }
         let line = parts.join("\t") + "\n";
         if line.len() <= Self::LONGEST {
@@ -129,7 +147,7 @@ impl Order {
         }
         let order = Self::parts_of(line)?;
         let (service, name) = match &order {
-            Self::List | Self::Load { .. } => return Ok(order),
+            Self::List | Self::Bind { .. } | Self::Load { .. } => return Ok(order),
             Self::Unload { kind } => (kind, kind),
             Self::Route { service, .. } => (service, service),
             Self::Add { service, name, .. }
@@ -145,6 +163,12 @@ impl Order {
         let (order, parts) = parts.split_first().ok_or(UNKNOWN)?;
         match (order.as_str(), parts) {
             ("list", []) => Ok(Self::List),
+            ("bind", [bytes]) => {
+                // Only the number as it is written above, so that an order has one form.
+                let number = bytes.parse().ok().filter(|number: &u32| number.to_string() == *bytes);
+                let bytes = number.ok_or(UNKNOWN)?;
+                if bytes as usize <= Self::LONGEST_SCHEMA { Ok(Self::Bind { bytes }) } else { Err(TOO_LONG) }
+            }
             ("add", [service, name, kind, settings]) => {
                 let [service, name, kind, settings] = [service, name, kind, settings].map(Clone::clone);
                 Ok(Self::Add { service, name, kind, settings })
@@ -179,14 +203,34 @@ impl Order {
     /// [`Refused`](ErrorKind::Refused) with the reason of the daemon. [`TimedOut`](ErrorKind::TimedOut) if it does not answer within ten
     /// seconds. The errors of the system, with the path.
     pub async fn give(&self, attach: &Path) -> Result<String, Error> {
+        self.give_with(attach, &[]).await
+    }
+
+    /// Gives the order as [`give`](Self::give) does, with the bytes that follow its line: a descriptor set for [`Bind`](Self::Bind), and none for
+    /// other orders.
+    ///
+    /// # Errors
+    /// The errors of `give`. [`Invalid`](ErrorKind::Invalid) if there are more bytes or fewer than the order says.
+    pub async fn give_with(&self, attach: &Path, content: &[u8]) -> Result<String, Error> {
+        let bytes = if let Self::Bind { bytes } = self { *bytes as usize } else { 0 };
+        if bytes != content.len() {
+            let what = format!("{} bytes follow an order that has {bytes}", content.len());
+            return Err(Error::new(ErrorKind::Invalid, what));
+        }
         let line =
             self.to_line().map_err(|malformed| Error::new(ErrorKind::Invalid, malformed.to_string()))?;
         let path = Self::socket(attach);
         let asking = async {
             let mut socket = UnixStream::connect(&path).await?;
             socket.write_all(line.as_bytes()).await?;
+            // A daemon that refuses the order may do so before it has read all.
+            let written = socket.write_all(content).await;
             let mut answer = String::new();
-            socket.take(LONGEST_ANSWER).read_to_string(&mut answer).await?;
+            let heard = socket.take(LONGEST_ANSWER).read_to_string(&mut answer).await;
+            if answer.is_empty() {
+                written?;
+                heard?;
+            }
             Ok::<_, io::Error>(answer)
         };
         let late =
@@ -205,8 +249,9 @@ impl Order {
 }
 
 const CONTROL: Malformed = Malformed { what: "a name or a setting of an order has a control character" };
+const TOO_LONG: Malformed = Malformed { what: "a schema is longer than 1 MiB" };
 const UNKNOWN: Malformed = Malformed {
-    what: "an order is list, load, unload, add, configure, upgrade, remove or route, with its parts",
+    what: "an order is list, bind, load, unload, add, configure, upgrade, remove or route, with its parts",
 };
 
 #[cfg(test)]
@@ -226,6 +271,8 @@ mod tests {
                 settings: text("x=1 y=2"),
             },
             Order::Configure { service: text("a"), name: text("n"), settings: text("") },
+            Order::Bind { bytes: 0 },
+            Order::Bind { bytes: 1 << 20 },
             Order::Load { path: text("/a b") },
             Order::Unload { kind: text("k") },
             Order::Upgrade { service: text("a"), name: text("n"), kind: text("k") },
@@ -246,6 +293,7 @@ mod tests {
                 "{wrong:?}"
             );
         }
+        assert_eq!(Order::Bind { bytes: (1 << 20) + 1 }.to_line(), Err(TOO_LONG));
         let long = Order::Route { service: "x".repeat(Order::LONGEST), to: String::new() };
         assert!(long.to_line().is_err());
         for wrong in [
@@ -262,6 +310,11 @@ mod tests {
         ] {
             assert_eq!(Order::read(wrong), Err(UNKNOWN), "{wrong:?}");
         }
+        for wrong in ["bind", "bind\t", "bind\t-1", "bind\t+1", "bind\t01", "bind\t4294967296", "bind\t1\t1"]
+        {
+            assert_eq!(Order::read(wrong), Err(UNKNOWN), "{wrong:?}");
+        }
+        assert_eq!(Order::read("bind\t1048577"), Err(TOO_LONG));
         assert_eq!(Order::read("remove\ta\0\tn"), Err(CONTROL));
         for name in ["", &"x".repeat(256)] {
             assert_eq!(Order::read(&format!("remove\t{name}\tn")), Err(NO_NAME));
@@ -271,7 +324,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_line_is_an_order_or_none(line in "(list|load|unload|add|upgrade|remove|route|configure)?[a\t =]{0,12}") {
+        fn any_line_is_an_order_or_none(line in "(list|bind|load|unload|add|upgrade|remove|route|configure)?[1a\t =]{0,12}") {
             if let Ok(order) = Order::read(&line) {
                 prop_assert_eq!(order.to_line().unwrap(), line + "\n");
             }

@@ -5,7 +5,9 @@ use bertha::{Error, ErrorKind};
 use bertha_managed::Order;
 use bertha_program::Termination;
 use clap::{Args, Subcommand};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 /// Changes the policies on calls that `bertha-rpcd` passes on, while calls flow. The user has to be that of the daemon, or root.
 #[derive(Debug, Args)]
@@ -21,6 +23,12 @@ pub(crate) struct Rpcd {
 enum Command {
     /// Lists services, with their servers or the peers of their routes, the number of their callers, and their engines; and libraries of engines.
     List,
+    /// Has the daemon read the schema of services before their applications start, and keep it. Prints each service with the hash of its schema.
+    Bind {
+        /// The descriptor set, as `protoc --include_imports --descriptor_set_out=FILE` writes it.
+        #[arg(value_name = "FILE")]
+        path: PathBuf,
+    },
     /// Has the daemon open a library with a kind of engine, or with another version of one, which engines to come are of. Root or the
     /// daemon's user has to own the file, and nobody else may be able to write it.
     Load {
@@ -92,19 +100,29 @@ impl Rpcd {
     }
 
     async fn run(self) -> Result<(), Error> {
-        let order = self.command.order()?;
-        let answer = order.give(&self.socket).await?;
+        let (order, content) = self.command.order()?;
+        let answer = order.give_with(&self.socket, &content).await?;
         match order {
             Order::List => tables(&answer),
+            Order::Bind { .. } => {
+                table("service\tschema\tmethods\tmessages", &answer.lines().collect::<Vec<_>>())
+            }
             _ => Ok(()),
         }
     }
 }
 
 impl Command {
-    fn order(self) -> Result<Order, Error> {
-        Ok(match self {
+    /// Returns the order, and the bytes that follow it.
+    fn order(self) -> Result<(Order, Vec<u8>), Error> {
+        let order = match self {
             Self::List => Order::List,
+            Self::Bind { path } => {
+                let descriptors = read(&path)
+                    .map_err(|error| Error::of_file(format_args!("cannot read {}", path.display()), error))?;
+                let bytes = u32::try_from(descriptors.len()).unwrap_or(u32::MAX);
+                return Ok((Order::Bind { bytes }, descriptors));
+            }
             Self::Load { path } => {
                 let path = std::path::absolute(path)?.into_os_string().into_string();
                 let wrong = |_| Error::new(ErrorKind::Invalid, "the path of a library has to be UTF-8");
@@ -124,8 +142,16 @@ impl Command {
             }
             Self::Remove { service, name } => Order::Remove { service, name },
             Self::Route { service, to } => Order::Route { service, to: to.unwrap_or_default() },
-        })
+        };
+        Ok((order, Vec::new()))
     }
+}
+
+/// Reads a file as far as the order takes it: a byte more shows that it is too long.
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    File::open(path)?.take(Order::LONGEST_SCHEMA as u64 + 1).read_to_end(&mut content)?;
+    Ok(content)
 }
 
 /// Prints the daemon's lines: those about services, and those about libraries behind an empty one.

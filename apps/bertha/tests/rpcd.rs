@@ -77,3 +77,25 @@ async fn libraries_of_engines_are_loaded_upgraded_listed_and_unloaded() {
     assert!(rpcd(&socket, &["unload", "pace"]).await.status.success());
     running.abort();
 }
+
+#[tokio::test]
+async fn a_schema_is_bound_or_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("rpcd");
+    let daemon = Daemon::listen(&socket, Settings::default()).await.unwrap();
+    let running = tokio::spawn(daemon.run());
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/build/tests/generated/hotel.Hotels.bin");
+    let bound = rpcd(&socket, &["bind", schema]).await;
+    let told = String::from_utf8(bound.stdout).unwrap();
+    let lines: Vec<_> = told.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
+    assert_eq!(lines[0], ["service", "schema", "methods", "messages"]);
+    assert_eq!((lines.len(), lines[1][0], lines[1][1].len()), (2, "hotel.Hotels", 64), "{told}");
+    let long = folder.path().join("long");
+    std::fs::write(&long, vec![0; (1 << 20) + 1]).unwrap();
+    for (file, reason) in [(long.to_str().unwrap(), "longer than 1 MiB"), ("/none", "cannot read /none")] {
+        let refused = rpcd(&socket, &["bind", file]).await;
+        assert!(!refused.status.success());
+        assert!(String::from_utf8(refused.stderr).unwrap().contains(reason), "{file}");
+    }
+    running.abort();
+}

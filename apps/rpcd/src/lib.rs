@@ -41,6 +41,7 @@ mod origin;
 mod outbox;
 mod peer;
 mod places;
+mod plans;
 mod refusals;
 mod rooms;
 mod route;

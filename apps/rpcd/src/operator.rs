@@ -59,6 +59,28 @@ impl Operator {
         }
     }
 
+    /// Reads the schema of services before their applications start, and keeps it. Returns a line for each service, with tabs: its full name, the
+    /// hash of its schema, and the numbers of its methods and of the messages that they reach.
+    ///
+    /// The last 64 services that were bound are kept, in 32 MiB.
+    ///
+    /// # Errors
+    /// [`Refused`](ErrorKind::Refused) with what is wrong with the schema.
+    pub async fn bind(&self, descriptors: Vec<u8>) -> Result<String, Error> {
+        let bound = self.state.bind(descriptors).await?;
+        let lines = bound.iter().filter_map(|typed| {
+            let schema = &typed.schema;
+            let (service, methods) = (&schema.methods().first()?.service, schema.methods().len());
+            Some(format!("{service}\t{}\t{methods}\t{}\n", schema.digest(), schema.message_count()))
+        });
+        Ok(lines.collect())
+    }
+
+    /// Returns the number of schemas that were read. One that is known is not read again.
+    pub fn schemas_read(&self) -> u64 {
+        self.state.plans.count()
+    }
+
     /// Returns the counts of the calls that have passed an engine [`metrics`](bertha_managed::engines::Metrics).
     pub fn counted(&self) -> Vec<Counted> {
         self.state.services.common().counts().read()

@@ -8,7 +8,7 @@ use bertha_managed::{Change, Order};
 use bertha_runtime::tokio::Credentials;
 use std::path::Path;
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
@@ -27,10 +27,10 @@ pub(crate) async fn serve(socket: UnixStream, operator: &Operator) {
 async fn answer(mut socket: UnixStream, operator: &Operator) -> Result<(), Error> {
     let peer = Credentials::of_peer(&socket)?;
     let result = if Users::Same.contain(peer.user) {
-        let mut line = String::new();
-        BufReader::new((&mut socket).take(Order::LONGEST as u64)).read_line(&mut line).await?;
+        let (mut line, mut reader) = (String::new(), BufReader::new(&mut socket));
+        (&mut reader).take(Order::LONGEST as u64).read_line(&mut line).await?;
         match line.strip_suffix('\n') {
-            Some(line) => obey(line, operator).await,
+            Some(line) => obey(line, &mut reader, operator).await,
             None => Err(wrong("an order is a line of at most 64 KiB, with an end")),
         }
     } else {
@@ -45,9 +45,21 @@ async fn answer(mut socket: UnixStream, operator: &Operator) -> Result<(), Error
     Ok(())
 }
 
-async fn obey(line: &str, operator: &Operator) -> Result<String, Error> {
+/// Does what an order says. What follows its line is read from behind it.
+async fn obey(
+    line: &str,
+    behind: &mut (impl AsyncRead + Unpin),
+    operator: &Operator,
+) -> Result<String, Error> {
     let (service, change) = match Order::read(line).map_err(wrong)? {
         Order::List => return Ok(operator.list()),
+        Order::Bind { bytes } => {
+            let mut descriptors = vec![0; bytes as usize];
+            behind.read_exact(&mut descriptors).await?;
+            let bound = operator.bind(descriptors).await?;
+            tracing::info!(bound, "an operator bound a schema");
+            return Ok(bound);
+        }
         Order::Route { service, to } => {
             let to = (!to.is_empty()).then(|| to.parse::<Routes>()).transpose()?;
             to.iter().flat_map(Routes::iter).try_for_each(|to| operator.state.servers.check(to))?;

@@ -2,6 +2,7 @@
 
 use crate::grpc_tls::Servers;
 use crate::kinds::Kinds;
+use crate::plans::{By, Name, Plans};
 use crate::refusals::NotTaken;
 use crate::services::Services;
 use crate::typed::Typed;
@@ -28,7 +29,10 @@ pub(crate) struct State {
     /// Number of bytes to which each heap of an application grows.
     pub(crate) heap: usize,
     pub(crate) not_taken: NotTaken,
-    /// The place for a large schema that is read: many at once would take the processor from calls.
+    pub(crate) plans: Arc<Plans>,
+    /// The place for a large schema of which the name is made..
+    naming: Semaphore,
+    /// .. and for one that is read: many at once would take the processor from calls.
     reading: Semaphore,
     began: Instant,
 }
@@ -49,21 +53,56 @@ impl State {
             waiting,
             heap,
             not_taken: NotTaken::default(),
+            plans: Arc::default(),
+            naming: Semaphore::new(1),
             reading: Semaphore::new(1),
             began: Instant::now(),
         }
     }
 
-    /// Reads the schema of a service. A large one takes milliseconds, for which calls of others do not wait.
+    /// Returns the schema of a service, which is read unless it is known. A large one takes milliseconds, for which calls of others do not wait.
     ///
     /// # Errors
     /// [`Refused`](ErrorKind::Refused) with what is wrong with the schema.
     pub(crate) async fn typed(&self, descriptors: Vec<u8>) -> Result<Arc<Typed>, Error> {
-        let is_large = descriptors.len() > LARGE;
-        let place = async { if is_large { self.reading.acquire().await.map(Some) } else { Ok(None) } };
-        let _place = place.await.map_err(io::Error::other)?;
-        let typed = spawn_blocking(move || Typed::read(descriptors)).await.map_err(io::Error::other)?;
-        typed.map(Arc::new).map_err(|unsuitable| Error::new(ErrorKind::Refused, unsuitable.to_string()))
+        if descriptors.len() <= LARGE {
+            let name = Name::of(&descriptors);
+            return match self.plans.find(name, By::Hello) {
+                Some(known) => Ok(known),
+                None => self.read(name, descriptors).await,
+            };
+        }
+        // Those whose schema is known do not wait for those who bring new ones.
+        let place = self.naming.acquire().await.map_err(io::Error::other)?;
+        let naming = spawn_blocking(move || (Name::of(&descriptors), descriptors));
+        let (name, descriptors) = naming.await.map_err(io::Error::other)?;
+        drop(place);
+        if let Some(known) = self.plans.find(name, By::Hello) {
+            return Ok(known);
+        }
+        let _place = self.reading.acquire().await.map_err(io::Error::other)?;
+        // Another may have brought it meanwhile.
+        match self.plans.find(name, By::Hello) {
+            Some(known) => Ok(known),
+            None => self.read(name, descriptors).await,
+        }
+    }
+
+    async fn read(&self, name: Name, descriptors: Vec<u8>) -> Result<Arc<Typed>, Error> {
+        let plans = Arc::clone(&self.plans);
+        let typed = spawn_blocking(move || plans.read(name, descriptors, By::Hello));
+        typed.await.map_err(io::Error::other)?.map_err(refused)
+    }
+
+    /// Reads the services of a schema, and keeps them.
+    ///
+    /// # Errors
+    /// [`Refused`](ErrorKind::Refused) with what is wrong with the schema.
+    pub(crate) async fn bind(&self, descriptors: Vec<u8>) -> Result<Vec<Arc<Typed>>, Error> {
+        let plans = Arc::clone(&self.plans);
+        let _place = self.reading.acquire().await.map_err(io::Error::other)?;
+        let bound = spawn_blocking(move || plans.bind(&descriptors));
+        bound.await.map_err(io::Error::other)?.map_err(refused)
     }
 
     /// Returns the time since the daemon began, which is the clock of engines.
@@ -78,4 +117,9 @@ impl State {
             None => pending().await,
         }
     }
+}
+
+#[cold]
+fn refused(reason: impl ToString) -> Error {
+    Error::new(ErrorKind::Refused, reason.to_string())
 }

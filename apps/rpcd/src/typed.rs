@@ -14,10 +14,15 @@ pub(crate) struct Typed {
     pub(crate) plan: Arc<Plan>,
     /// The descriptor set, as other daemons get it.
     pub(crate) descriptors: Vec<u8>,
-    methods: Vec<Messages>,
+    methods: Arc<[Messages]>,
     /// The full names of the services.
-    services: HashSet<String>,
+    services: Arc<HashSet<String>>,
+    /// Number of bytes that the schema takes.
+    bytes: usize,
 }
+
+/// Number of bytes of a part of a schema and of its plan, beside the text of its line.
+const LINE: usize = 160;
 
 /// The messages of a method.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +37,11 @@ impl Typed {
     /// # Errors
     /// Fails with what is wrong with the schema.
     pub(crate) fn read(descriptors: Vec<u8>) -> Result<Self, Unsuitable> {
-        let schema = Schema::read(&descriptors)?;
+        Ok(Self::of(Schema::read(&descriptors)?, descriptors))
+    }
+
+    /// Makes the plan of a schema, which was read of these descriptors.
+    pub(crate) fn of(schema: Schema, descriptors: Vec<u8>) -> Self {
         let plan = Plan::new(&schema);
         let services = schema.methods().iter().map(|method| method.service.clone()).collect();
         let messages = |method: &Method| {
@@ -41,7 +50,24 @@ impl Typed {
         };
         // The plan has each message that a method reaches.
         let methods = schema.methods().iter().filter_map(messages).collect();
-        Ok(Self { schema: Arc::new(schema), plan: Arc::new(plan), descriptors, methods, services })
+        let bytes = descriptors.len() + schema.lines().iter().map(|line| line.len() + LINE).sum::<usize>();
+        let (schema, plan, services) = (Arc::new(schema), Arc::new(plan), Arc::new(services));
+        Self { schema, plan, descriptors, methods, services, bytes }
+    }
+
+    /// Returns the same with other descriptors of an equal schema, which other daemons get: a name or a type in them that no method reaches is
+    /// their owner's matter.
+    pub(crate) fn with_descriptors(&self, descriptors: Vec<u8>) -> Self {
+        let Self { schema, plan, methods, services, .. } = self;
+        let (schema, plan) = (Arc::clone(schema), Arc::clone(plan));
+        let bytes = self.bytes - self.descriptors.len() + descriptors.len();
+        let (methods, services) = (Arc::clone(methods), Arc::clone(services));
+        Self { schema, plan, descriptors, methods, services, bytes }
+    }
+
+    /// Returns about the number of bytes that this takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Returns what engines need of the calls of a caller.

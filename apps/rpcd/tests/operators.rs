@@ -5,8 +5,8 @@ mod hotel;
 
 use bertha_chunnels::rpc::FailureKind;
 use bertha_core::ErrorKind;
-use bertha_managed::Order;
-use hotel::{Empty, Ping, Reserve, Running, request, serve};
+use bertha_managed::{Order, Service};
+use hotel::{Empty, Hotel, OtherHotel, Ping, Reserve, Running, request, serve};
 use std::path::Path;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -114,4 +114,38 @@ async fn a_daemon_that_is_not_there_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let error = Order::List.give(&folder.path().join("rpcd")).await.unwrap_err();
     assert!(error.to_string().contains("rpcd.operators"), "{error}");
+}
+
+/// The schema of services is submitted before their applications start, which are then taken without a look into theirs.
+#[tokio::test]
+async fn a_schema_that_is_bound_is_read_once() {
+    let daemon = Running::start();
+    let bind = async |descriptors: &[u8]| {
+        Order::Bind { bytes: descriptors.len() as u32 }.give_with(&daemon.path, descriptors).await
+    };
+    let bound = bind(Hotel::descriptors()).await.unwrap();
+    let parts: Vec<_> = bound.trim_end().split('\t').collect();
+    assert_eq!((parts[0], parts[1].len(), &parts[2..]), ("hotel.Hotel", 64, &["2", "3"][..]), "{bound}");
+    assert_eq!(daemon.operator.schemas_read(), 1);
+    let _serving = serve(daemon.server().await);
+    for _ in 0..3 {
+        daemon.client().await.call::<Ping>(Empty {}, Some(SOON)).await.unwrap();
+    }
+    assert_eq!(daemon.operator.schemas_read(), 1);
+    let _other = daemon.attach().client::<OtherHotel>("hotel").await.unwrap();
+    assert_eq!(daemon.operator.schemas_read(), 2);
+    let refused = bind(b"no schema").await.unwrap_err();
+    assert!(refused.to_string().contains("no descriptor set"), "{refused}");
+    let wrong = Order::Bind { bytes: 1 }.give(&daemon.path).await.unwrap_err();
+    assert_eq!(wrong.kind(), ErrorKind::Invalid);
+}
+
+#[tokio::test]
+async fn what_follows_an_order_is_bounded_and_has_to_come() {
+    let daemon = Running::start();
+    let long = [b"bind\t1048577\n".as_slice(), &[0; 100]].concat();
+    assert!(answer(&daemon.path, &long).await.contains("longer than 1 MiB"));
+    // What was announced does not come, and is waited for like an order.
+    assert_eq!(answer(&daemon.path, b"bind\t1000\nxyz").await, "");
+    assert!(answer(&daemon.path, b"bind\t0\n").await.contains("no service"));
 }

@@ -7,7 +7,7 @@ use crate::source::Scope;
 use crate::stubs;
 use bertha_schemas::Schema;
 use prost::Message as _;
-use prost_types::{FileDescriptorSet, MethodDescriptorProto, ServiceDescriptorProto};
+use prost_types::{MethodDescriptorProto, ServiceDescriptorProto};
 
 /// Returns the code of the service that the scope is, and the descriptor set that it includes from a file of this name.
 pub(crate) fn code(
@@ -15,9 +15,10 @@ pub(crate) fn code(
     described: &ServiceDescriptorProto,
     file: &str,
 ) -> Result<(String, Vec<u8>), Error> {
-    let descriptors = alone(&scope.source.set, &scope.name).encode_to_vec();
-    let schema = Schema::read(&descriptors)
-        .map_err(|reason| Error::Unsuitable { files: scope.file.into(), reason })?;
+    // The hash of its schema does not depend on services beside it.
+    let unsuitable = |reason| Error::Unsuitable { files: scope.file.into(), reason };
+    let descriptors = Schema::alone(&scope.source.set.encode_to_vec(), &scope.name).map_err(unsuitable)?;
+    let schema = Schema::read(&descriptors).map_err(unsuitable)?;
     let mut items = vec![format!(
         "/// The descriptor set, of which `Schema::read` makes the schema of the service.\n\
          pub const DESCRIPTORS: &[u8] = include_bytes!(\"{file}\");\n"
@@ -30,16 +31,6 @@ pub(crate) fn code(
     items.extend(stubs::items(scope, described));
     let head = format!("{}{MAY_BE_UNUSED}pub mod {}", scope.docs("service"), names::module(described.name()));
     Ok((scope.block(&head, &items)?, descriptors))
-}
-
-/// Returns a descriptor set in which this service is the only one: the hash of its schema does not depend on services beside it.
-fn alone(set: &FileDescriptorSet, name: &str) -> FileDescriptorSet {
-    let mut set = set.clone();
-    for file in &mut set.file {
-        let prefix = format!("{}.", file.package());
-        file.service.retain(|service| (prefix.clone() + service.name()).trim_start_matches('.') == name);
-    }
-    set
 }
 
 /// Permission for a promise that the assertions about structures keep.

@@ -1,5 +1,6 @@
 //! A checked schema.
 
+mod alone;
 mod collect;
 mod difference;
 mod parts;
@@ -179,6 +180,11 @@ impl Schema {
     /// Returns the methods by services and names.
     pub fn methods(&self) -> &[Method] {
         &self.methods
+    }
+
+    /// Returns the number of messages that methods reach.
+    pub fn message_count(&self) -> usize {
+        self.messages.len()
     }
 
     /// Returns the hash of the canonical form.
