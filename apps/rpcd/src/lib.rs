@@ -28,6 +28,7 @@ mod end;
 mod given;
 mod grpc;
 mod grpc_tls;
+mod handshake_turns;
 mod kinds;
 mod lends;
 mod link;

@@ -1,5 +1,6 @@
 //! Daemons that call services of this machine.
 
+use super::tls_in_turns::TlsInTurns;
 use super::{Peers, greeting, tcp};
 use crate::end::end;
 use crate::link::Link;
@@ -39,7 +40,7 @@ pub(crate) async fn listen(
     state: Arc<State>,
 ) -> Result<Listening, Error> {
     match &peers.tls {
-        Some(tls) => over(make_stack!(tls.server.clone()), on, places, state).await,
+        Some(tls) => over(make_stack!(TlsInTurns::new(tls.server.clone())), on, places, state).await,
         None => over(make_stack!(), on, places, state).await,
     }
 }

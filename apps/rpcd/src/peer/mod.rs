@@ -8,6 +8,7 @@ mod dial;
 mod greeting;
 mod listen;
 pub mod testing;
+mod tls_in_turns;
 
 use crate::grpc_tls::GrpcTls;
 use crate::routes::Routes;

@@ -1,6 +1,7 @@
 //! The handshakes of TLS with callers, whose time and number are bounded.
 
 use crate::grpc_tls::FailedHandshakes;
+use crate::handshake_turns::HandshakeTurns;
 use bertha::chunnels::Tls;
 use bertha_core::{Error, ErrorKind};
 use parking_lot::Mutex;
@@ -31,12 +32,18 @@ pub(super) struct Handshakes {
     tls: Tls,
     /// The handshakes under way, the longest first. One whose sender is dropped is given up.
     under_way: Mutex<VecDeque<oneshot::Sender<()>>>,
+    turns: HandshakeTurns,
     failed: FailedHandshakes,
 }
 
 impl Handshakes {
     pub(super) fn new(tls: Tls) -> Self {
-        Self { tls, under_way: Mutex::default(), failed: FailedHandshakes::default() }
+        Self {
+            tls,
+            under_way: Mutex::default(),
+            turns: HandshakeTurns::default(),
+            failed: FailedHandshakes::default(),
+        }
     }
 
     /// Completes the handshake with a caller. Returns `None` if it has failed, which the caller and the log have been told.
@@ -47,8 +54,9 @@ impl Handshakes {
     ) -> Option<impl AsyncRead + AsyncWrite + Send + Unpin> {
         let addr = peer.into();
         let place = self.enter();
+        let shaking = self.turns.complete(self.tls.stream(socket, &addr));
         let shaken = tokio::select! {
-            shaken = timeout(SHAKEN, self.tls.stream(socket, &addr)) => shaken.unwrap_or_else(|_| Err(late())),
+            shaken = timeout(SHAKEN, shaking) => shaken.unwrap_or_else(|_| Err(late())),
             _ = place => Err(given_up()),
         };
         shaken.inspect_err(|error| self.failed.tell(peer, error)).ok()
@@ -96,12 +104,19 @@ mod tests {
     use super::*;
     use bertha::chunnels::TlsIdentity;
     use futures_util::FutureExt;
+    use std::sync::Arc;
+    use tokio::net::TcpListener;
+    use tokio::task::{JoinSet, yield_now};
+
+    fn handshakes() -> Handshakes {
+        let made = rcgen::generate_simple_self_signed(["daemon".to_owned()]).unwrap();
+        let identity = TlsIdentity::from_pem(made.cert.pem(), made.signing_key.serialize_pem()).unwrap();
+        Handshakes::new(Tls::server(identity).unwrap())
+    }
 
     #[test]
     fn the_longest_handshake_gives_its_place_to_a_newcomer() {
-        let made = rcgen::generate_simple_self_signed(["daemon".to_owned()]).unwrap();
-        let identity = TlsIdentity::from_pem(made.cert.pem(), made.signing_key.serialize_pem()).unwrap();
-        let handshakes = Handshakes::new(Tls::server(identity).unwrap());
+        let handshakes = handshakes();
         let mut places: VecDeque<_> = (0..HANDSHAKES).map(|_| handshakes.enter()).collect();
         // One that is done needs no place.
         drop(places.remove(3));
@@ -111,5 +126,30 @@ mod tests {
         let is_given_up: Vec<_> = places.iter_mut().map(|place| place.now_or_never().is_some()).collect();
         assert_eq!(is_given_up.iter().position(|is_given_up| *is_given_up), Some(0));
         assert_eq!(is_given_up.iter().filter(|is_given_up| **is_given_up).count(), 1);
+    }
+
+    #[tokio::test]
+    async fn others_run_between_the_handshakes_of_many_callers() {
+        let (handshakes, listener) =
+            (Arc::new(handshakes()), TcpListener::bind("127.0.0.1:0").await.unwrap());
+        let (mut callers, mut taken) = (Vec::new(), Vec::new());
+        for _ in 0..32 {
+            let mut caller = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            caller.write_all(b"no handshake").await.unwrap();
+            callers.push(caller);
+            taken.push(listener.accept().await.unwrap());
+            taken.last().unwrap().0.readable().await.unwrap();
+        }
+        let mut shaking = JoinSet::new();
+        for (mut socket, peer) in taken {
+            let handshakes = Arc::clone(&handshakes);
+            shaking.spawn(async move { handshakes.shake(&mut socket, peer).await.is_some() });
+        }
+        while !shaking.is_empty() {
+            yield_now().await;
+            let ended = std::iter::from_fn(|| shaking.try_join_next())
+                .inspect(|ended| assert_eq!(ended.as_ref().ok(), Some(&false)));
+            assert!(ended.count() <= 1, "this task runs between two steps");
+        }
     }
 }
