@@ -4,6 +4,7 @@ use crate::attach::attach;
 use crate::common::Common;
 use crate::grpc;
 use crate::grpc_tls::Servers;
+use crate::not_taken_counts::Door;
 use crate::operator::Operator;
 use crate::orders;
 use crate::peer::{self, Listening, Peers};
@@ -136,11 +137,11 @@ impl Daemon {
         let operator = self.operator();
         let Self { applications, operators, state, peers, listening, grpc, dials } = self;
         tokio::select! {
-            never = take(&applications.socket, APPLICATIONS, &state.not_taken, |socket| {
+            never = take(&applications.socket, APPLICATIONS, (Door::Socket, &state.not_taken), |socket| {
                 let state = Arc::clone(&state);
                 async move { serve(socket, &state).await }
             }) => match never {},
-            never = take(&operators.socket, OPERATORS, &state.not_taken, |socket| {
+            never = take(&operators.socket, OPERATORS, (Door::Orders, &state.not_taken), |socket| {
                 let operator = operator.clone();
                 async move { orders::serve(socket, &operator).await }
             }) => match never {},
@@ -178,7 +179,7 @@ fn places(descriptors: u64, peers: &Peers) -> Places {
 async fn take<F>(
     listener: &UnixListener,
     most: usize,
-    not_taken: &NotTaken,
+    (door, not_taken): (Door, &NotTaken),
     serve: impl Fn(UnixStream) -> F,
 ) -> Infallible
 where
@@ -198,7 +199,7 @@ where
                 });
             }
             Err(error) => {
-                not_taken.unaccepted(&error);
+                not_taken.unaccepted(door, &error);
                 tokio::time::sleep(PAUSE).await;
             }
         }

@@ -35,6 +35,7 @@ mod link;
 mod mappings;
 mod memory;
 mod metrics;
+mod not_taken_counts;
 mod numbered;
 mod operator;
 mod orders;

@@ -1,20 +1,21 @@
-//! The counts of calls, for Prometheus.
+//! The counts of calls, and of parties that are not taken, for Prometheus.
 
 use crate::Operator;
 use bertha_core::Error;
 use bertha_managed::Counted;
 use bertha_program::{Value, Watched};
+use std::sync::Arc;
 
 /// The labels of each series.
 const LABELS: [&str; 3] = ["caller", "service", "method"];
 
-/// Adds the counts of calls to the metrics of the program.
+/// Adds the counts to the metrics of the program.
 ///
 /// # Errors
 /// Errors of [`Watched::counter`].
 pub(crate) fn add(watched: &Watched, operator: &Operator) -> Result<(), Error> {
     let [caller, service, method] = LABELS;
-    let (by_status, by_time) = (operator.clone(), operator.clone());
+    let (by_status, by_time, state) = (operator.clone(), operator.clone(), Arc::clone(&operator.state));
     watched.labelled(
         "bertha_calls_total",
         "Calls that have ended, by their outcome.",
@@ -27,7 +28,16 @@ pub(crate) fn add(watched: &Watched, operator: &Operator) -> Result<(), Error> {
             .iter()
             .map(|counted| (labels(counted), Value::Times(Box::new(counted.times.clone()))))
             .collect()
-    })
+    })?;
+    watched.labelled(
+        "bertha_not_taken_total",
+        "Parties that were not taken or lost their place, by the door of the daemon and the reason.",
+        &["door", "reason"],
+        move || {
+            let counts = state.not_taken.counts.read();
+            counts.map(|(names, count)| (names.map(str::to_owned).into(), Value::Counter(count))).collect()
+        },
+    )
 }
 
 fn statuses(counted: &Counted) -> impl Iterator<Item = (Vec<String>, Value)> {

@@ -1,5 +1,6 @@
 //! The socket at which operators give orders.
 
+use crate::not_taken_counts::{Door, Reason};
 use crate::operator::Operator;
 use crate::routes::Routes;
 use bertha_core::{Error, ErrorKind};
@@ -17,10 +18,17 @@ const WITHIN: Duration = Duration::from_secs(5);
 
 /// Reads an order, and answers it.
 pub(crate) async fn serve(socket: UnixStream, operator: &Operator) {
+    let counts = &operator.state.not_taken.counts;
     match timeout(WITHIN, answer(socket, operator)).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::info!(%error, "an operator is not served"),
-        Err(_) => tracing::info!("an operator said nothing"),
+        Ok(Err(error)) => {
+            counts.add(Door::Orders, Reason::of(&error));
+            tracing::info!(%error, "an operator is not served");
+        }
+        Err(_) => {
+            counts.add(Door::Orders, Reason::Silent);
+            tracing::info!("an operator said nothing");
+        }
     }
 }
 
@@ -34,6 +42,7 @@ async fn answer(mut socket: UnixStream, operator: &Operator) -> Result<(), Error
             None => Err(wrong("an order is a line of at most 64 KiB, with an end")),
         }
     } else {
+        operator.state.not_taken.counts.add(Door::Orders, Reason::Refused);
         Err(Error::new(ErrorKind::Refused, format!("user {} is no operator of this daemon", peer.user)))
     };
     let text = match result {

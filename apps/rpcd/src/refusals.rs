@@ -1,7 +1,8 @@
 //! The lines of the log about parties that are not taken.
 
-use bertha_core::Addr;
+use crate::not_taken_counts::{Door, NotTakenCounts, Reason};
 use bertha_core::log_pause::LogPause;
+use bertha_core::{Addr, Error};
 use parking_lot::Mutex;
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -10,6 +11,7 @@ use std::time::Instant;
 /// The parties that are not taken. Each kind has its own lines, so that one hides no other.
 #[derive(Debug, Default)]
 pub(crate) struct NotTaken {
+    pub(crate) counts: NotTakenCounts,
     applications: Refusals,
     daemons: Refusals,
     strangers: Refusals,
@@ -19,33 +21,52 @@ pub(crate) struct NotTaken {
 }
 
 impl NotTaken {
-    pub(crate) fn application(&self, reason: &dyn Display) {
+    pub(crate) fn application(&self, reason: &Error) {
+        self.counts.add(Door::Socket, Reason::of(reason));
         if let Some(count) = self.applications.due(Instant::now()) {
             tracing::info!(%reason, count, "an application is not taken");
         }
     }
 
-    pub(crate) fn daemon(&self, peer: &Addr, reason: &dyn Display) {
+    pub(crate) fn daemon(&self, peer: &Addr, error: &Error) {
+        self.counts.add(Door::Listen, Reason::of(error));
+        self.tell_of_daemon(peer, error);
+    }
+
+    /// Tells that an address has all connections that one may have.
+    pub(crate) fn beyond(&self, door: Door, peer: &Addr, per_address: usize) {
+        self.counts.add(door, Reason::PerAddress);
+        let reason = format_args!("its address has {per_address} connections (--per-address)");
+        match door {
+            Door::Grpc => self.tell_of_stranger(peer, &reason),
+            _ => self.tell_of_daemon(peer, &reason),
+        }
+    }
+
+    fn tell_of_daemon(&self, peer: &Addr, reason: &dyn Display) {
         if let Some(count) = self.daemons.due(Instant::now()) {
             tracing::warn!(%peer, %reason, count, "a daemon is not taken");
         }
     }
 
-    pub(crate) fn stranger(&self, peer: SocketAddr, reason: &dyn Display) {
+    fn tell_of_stranger(&self, peer: &Addr, reason: &dyn Display) {
         if let Some(count) = self.strangers.due(Instant::now()) {
             tracing::warn!(%peer, %reason, count, "a caller over HTTP/2 is not taken");
         }
     }
 
     /// Tells that all places of a port are taken, of which the connection from an address gives its own to a newcomer.
-    pub(crate) fn full(&self, port: &'static str, from: &Addr) {
+    pub(crate) fn full(&self, door: Door, from: &Addr) {
+        self.counts.add(door, Reason::Evicted);
+        let port = door.name();
         if let Some(count) = self.given_up.due(Instant::now()) {
             tracing::warn!(port, %from, count, "all places are taken, and a connection is closed for a newcomer");
         }
     }
 
     /// Tells that the system gives no connection, mostly for want of descriptors.
-    pub(crate) fn unaccepted(&self, error: &dyn Display) {
+    pub(crate) fn unaccepted(&self, door: Door, error: &dyn Display) {
+        self.counts.add(door, Reason::Unaccepted);
         if let Some(count) = self.unaccepted.due(Instant::now()) {
             tracing::warn!(%error, count, "no connection is taken");
         }
@@ -53,6 +74,7 @@ impl NotTaken {
 
     /// Tells of a stranger that was taken, and whose connection has failed.
     pub(crate) fn failed(&self, peer: SocketAddr, error: &dyn Display) {
+        self.counts.add(Door::Grpc, Reason::Failed);
         if let Some(count) = self.failed.due(Instant::now()) {
             tracing::info!(%peer, %error, count, "a connection of HTTP/2 has failed");
         }

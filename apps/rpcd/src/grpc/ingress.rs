@@ -11,11 +11,12 @@ mod reflection;
 mod told;
 
 use crate::grpc::turnstile::Turnstiles;
+use crate::not_taken_counts::{Door, Reason};
 use crate::peer::Peers;
 use crate::places::Places;
 use crate::rooms::{Place, Rooms};
 use crate::state::State;
-use bertha_core::{Addr, BoxFuture, Error};
+use bertha_core::{Addr, BoxFuture, Error, ErrorKind};
 use connection::Shared;
 use handshakes::Handshakes;
 use reading::Common;
@@ -51,13 +52,11 @@ pub(crate) async fn listen(
             match listener.accept().await {
                 Ok((socket, peer)) => {
                     let Some(taking) = rooms.take(&peer.into()) else {
-                        let reason =
-                            format_args!("its address has {per_address} connections (--per-address)");
-                        state.not_taken.stranger(peer, &reason);
+                        state.not_taken.beyond(Door::Grpc, &peer.into(), per_address);
                         continue;
                     };
                     if let Some(from) = taking.instead_of {
-                        state.not_taken.full("grpc", &from);
+                        state.not_taken.full(Door::Grpc, &from);
                     }
                     let place = taking.place;
                     let (handshakes, state) = (handshakes.clone(), Arc::clone(&state));
@@ -71,7 +70,7 @@ pub(crate) async fn listen(
                     });
                 }
                 Err(error) => {
-                    state.not_taken.unaccepted(&error);
+                    state.not_taken.unaccepted(Door::Grpc, &error);
                     tokio::time::sleep(PAUSE).await;
                 }
             }
@@ -95,11 +94,21 @@ async fn serve(
         return connection::serve(socket, peer, place, shared, state).await;
     };
     tokio::select! {
-        shaken = handshakes.shake(&mut socket, peer) => if let Some(stream) = shaken {
-            return connection::serve(stream, peer, place, shared, state).await;
+        shaken = handshakes.shake(&mut socket, peer) => match shaken {
+            Ok(stream) => return connection::serve(stream, peer, place, shared, state).await,
+            Err(error) => state.not_taken.counts.add(Door::Grpc, why(&error)),
         },
         () = place.given_up() => return Ok(()),
     }
     handshakes::part(socket).await;
     Ok(())
+}
+
+/// Returns the reason why a handshake of TLS has failed.
+fn why(error: &Error) -> Reason {
+    match error.kind() {
+        ErrorKind::TimedOut => Reason::Silent,
+        ErrorKind::Exhausted => Reason::Evicted,
+        _ => Reason::Tls,
+    }
 }

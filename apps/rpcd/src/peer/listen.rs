@@ -4,6 +4,7 @@ use super::tls_in_turns::TlsInTurns;
 use super::{Peers, greeting, tcp};
 use crate::end::end;
 use crate::link::Link;
+use crate::not_taken_counts::{Door, Reason};
 use crate::origin::Peer;
 use crate::places::Places;
 use crate::rooms::{Place, Rooms};
@@ -56,18 +57,23 @@ where
     let addr = incoming.local_addr();
     let taking = async move {
         let mut tasks = JoinSet::new();
-        while let Some(connection) = incoming.next().await {
+        while let Some(client) = incoming.next_or_refusal().await {
             while tasks.try_join_next().is_some() {}
+            let connection = match client {
+                Ok(connection) => connection,
+                // The listener has told of it.
+                Err(error) => {
+                    state.not_taken.counts.add(Door::Listen, Reason::of(&error));
+                    continue;
+                }
+            };
             let peer = connection.base().peer_addr();
             let Some(taking) = rooms.take(&peer) else {
-                state.not_taken.daemon(
-                    &peer,
-                    &format_args!("its address has {per_address} connections (--per-address)"),
-                );
+                state.not_taken.beyond(Door::Listen, &peer, per_address);
                 continue;
             };
             if let Some(from) = taking.instead_of {
-                state.not_taken.full("listen", &from);
+                state.not_taken.full(Door::Listen, &from);
             }
             let (place, state) = (taking.place, Arc::clone(&state));
             tasks.spawn(async move {

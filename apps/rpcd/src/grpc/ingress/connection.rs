@@ -6,6 +6,7 @@ use super::reading::{Common, Reading};
 use crate::grpc::credit::Credit;
 use crate::grpc::turns::Turns;
 use crate::grpc::turnstile::Turnstile;
+use crate::not_taken_counts::{Door, Reason as NotTaken};
 use crate::rooms::Place;
 use crate::state::State;
 use bytes::Bytes;
@@ -66,7 +67,10 @@ pub(super) async fn serve(
         shaken = timeout(SAID, builder.handshake(Turns::new(socket, turnstile, Arc::clone(&credit)))) => shaken,
         () = place.given_up() => return Ok(()),
     };
-    let Ok(shaken) = shaken else { return Ok(()) };
+    let Ok(shaken) = shaken else {
+        state.not_taken.counts.add(Door::Grpc, NotTaken::Silent);
+        return Ok(());
+    };
     let mut connection = shaken?;
     let parties = Arc::new(Parties::new(peer, Reading::new(reading, Arc::clone(&credit), peer), state));
     let mut calls = JoinSet::new();

@@ -46,12 +46,16 @@ impl Handshakes {
         }
     }
 
-    /// Completes the handshake with a caller. Returns `None` if it has failed, which the caller and the log have been told.
+    /// Completes the handshake with a caller.
+    ///
+    /// # Errors
+    /// The reason why it has failed, which the caller and the log have been told: [`TimedOut`](ErrorKind::TimedOut) for one that took too long,
+    /// and [`Exhausted`](ErrorKind::Exhausted) for one whose place a newcomer has.
     pub(super) async fn shake<'a>(
         &'a self,
         socket: &'a mut TcpStream,
         peer: SocketAddr,
-    ) -> Option<impl AsyncRead + AsyncWrite + Send + Unpin> {
+    ) -> Result<impl AsyncRead + AsyncWrite + Send + Unpin, Error> {
         let addr = peer.into();
         let place = self.enter();
         let shaking = self.turns.complete(self.tls.stream(socket, &addr));
@@ -59,7 +63,7 @@ impl Handshakes {
             shaken = timeout(SHAKEN, shaking) => shaken.unwrap_or_else(|_| Err(late())),
             _ = place => Err(given_up()),
         };
-        shaken.inspect_err(|error| self.failed.tell(peer, error)).ok()
+        shaken.inspect_err(|error| self.failed.tell(peer, error))
     }
 
     /// Takes a place, from which a later handshake may drive this one.
@@ -96,7 +100,7 @@ fn late() -> Error {
 #[cold]
 fn given_up() -> Error {
     let what = format!("{HANDSHAKES} handshakes were under way, and this one for longest");
-    Error::new(ErrorKind::Refused, what)
+    Error::new(ErrorKind::Exhausted, what)
 }
 
 #[cfg(test)]
@@ -143,7 +147,7 @@ mod tests {
         let mut shaking = JoinSet::new();
         for (mut socket, peer) in taken {
             let handshakes = Arc::clone(&handshakes);
-            shaking.spawn(async move { handshakes.shake(&mut socket, peer).await.is_some() });
+            shaking.spawn(async move { handshakes.shake(&mut socket, peer).await.is_ok() });
         }
         while !shaking.is_empty() {
             yield_now().await;
