@@ -5,24 +5,28 @@ use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
 /// Places for calls, of which a party has no more than it leaves free: half of them while it is alone, and less the more others have. A party
-/// without any gets one as long as there is one.
+/// without any gets one as long as there is one, and the last eighth is for such parties alone: many who have some keep no newcomer out.
 #[derive(Debug)]
 pub struct Shares<P> {
     free: usize,
+    /// Number of places that only parties without any get.
+    kept: usize,
     taken: HashMap<P, usize>,
 }
 
 impl<P: Hash + Eq> Shares<P> {
     /// Makes so many places, which are free.
     pub fn new(places: usize) -> Self {
-        Self { free: places, taken: HashMap::new() }
+        Self { free: places, kept: places / 8, taken: HashMap::new() }
     }
 
     /// Takes a place for a party. Returns false if there is none for it.
     pub fn take(&mut self, party: P) -> bool {
         let taken = self.taken.entry(party);
         match taken {
-            Entry::Occupied(mut taken) if taken.get() + 1 < self.free => *taken.get_mut() += 1,
+            Entry::Occupied(mut taken) if taken.get() + 1 < self.free && self.free > self.kept => {
+                *taken.get_mut() += 1
+            }
             Entry::Vacant(taken) if self.free > 0 => *taken.insert(0) += 1,
             _ => return false,
         }
@@ -60,9 +64,19 @@ mod tests {
     #[test]
     fn a_party_that_is_alone_has_half_and_leaves_something_to_each_that_comes() {
         let mut shares = Shares::new(1024);
-        let parts: Vec<_> = (0..11).map(|party| fill(&mut shares, party)).collect();
-        assert_eq!(parts, [512, 256, 128, 64, 32, 16, 8, 4, 2, 1, 1]);
-        assert_eq!(fill(&mut shares, 11), 0, "all places are taken");
+        let parts: Vec<_> = (0..131).map(|party| fill(&mut shares, party)).collect();
+        assert_eq!(parts[..4], [512, 256, 128, 1]);
+        assert!(parts[4..].iter().all(|part| *part == 1), "{parts:?}");
+        assert_eq!(fill(&mut shares, 131), 0, "all places are taken");
+    }
+
+    #[test]
+    fn parties_without_number_that_have_some_leave_places_to_newcomers() {
+        let mut shares = Shares::new(1024);
+        for _ in 0..10 {
+            (0..900).for_each(|party| _ = shares.take(party));
+        }
+        assert!((900..1024).all(|newcomer| shares.take(newcomer)));
     }
 
     #[test]

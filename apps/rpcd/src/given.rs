@@ -9,9 +9,13 @@ use std::collections::hash_map::Entry;
 /// Maximum number of open calls of a server.
 const OPEN: usize = 4 * MOST;
 
+/// Number of them that only origins without a call get.
+const KEPT: usize = OPEN / 8;
+
 /// The calls that a server has, by the server's numbers. `C` is a caller.
 ///
-/// Each origin has a part of the calls, and of the memory of their requests: no more than it leaves free, and one call at least.
+/// Each origin has a part of the calls, and of the memory of their requests: no more than it leaves free, and one call at least. The last
+/// eighth of the calls is for origins without any.
 #[derive(Debug)]
 pub(crate) struct Given<C> {
     /// Number of calls so far.
@@ -97,7 +101,7 @@ impl<C> Given<C> {
             }
         };
         if part.calls > 0 {
-            if part.calls + 1 >= calls {
+            if part.calls + 1 >= calls || calls <= KEPT {
                 return Err(NotGiven::Calls);
             }
             if part.bytes + bytes > memory.saturating_sub(bytes) {
@@ -194,6 +198,16 @@ mod tests {
         let mut give = |origin| Party::of(given.give((), 0, Origin::Link(origin), 0).unwrap());
         assert_eq!([4, 5].map(&mut give), [Party(1), Party(3)], "a number is used again");
         assert_eq!([3, 5].map(give), [Party(2), Party(3)]);
+    }
+
+    #[test]
+    fn origins_without_number_that_have_calls_leave_places_to_newcomers() {
+        let mut given = Given::new(0);
+        let mut give = |origin| given.give((), 0, Origin::Link(origin), 0).is_ok();
+        for _ in 0..20 {
+            (0..2000).for_each(|origin| _ = give(origin));
+        }
+        assert!((2000..2000 + KEPT).all(give));
     }
 
     #[test]
