@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod cannot_listen;
 mod documents;
 mod escape;
 pub mod exit;
@@ -20,6 +21,7 @@ pub mod values;
 #[cfg(feature = "watching")]
 mod watching;
 
+pub use cannot_listen::cannot_listen;
 pub use escape::escaped;
 pub use hold::Hold;
 pub use ready_for_signals::until_ready_for_signals;

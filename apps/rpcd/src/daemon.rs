@@ -17,6 +17,7 @@ use crate::state::State;
 use bertha_core::{Addr, Error, ErrorKind};
 use bertha_datapath_shm::{Users, Waiting};
 use bertha_managed::Order;
+use bertha_program::cannot_listen;
 use bertha_runtime::tokio::SocketFile;
 use bertha_runtime::tokio::descriptors::raise_limit;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
@@ -156,12 +157,14 @@ impl Daemon {
 
 impl Listener {
     fn bind(path: &Path) -> Result<Self, Error> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
-            .map_err(std::io::Error::from)?;
-        let file = SocketFile::bind(&socket, path).map_err(|error| Error::from(error).at("bertha-rpcd"))?;
-        rustix::net::listen(&socket, BACKLOG).map_err(std::io::Error::from)?;
-        Ok(Self { socket: UnixListener::from_std(StdListener::from(socket))?, _file: file })
+        let bound = || {
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+            let file = SocketFile::bind(&socket, path)?;
+            rustix::net::listen(&socket, BACKLOG)?;
+            Ok(Self { socket: UnixListener::from_std(StdListener::from(socket))?, _file: file })
+        };
+        bound().map_err(|error| cannot_listen(path.display(), error))
     }
 }
 

@@ -4,8 +4,9 @@
 mod hotel;
 
 use bertha_chunnels::rpc::FailureKind;
-use bertha_core::ErrorKind;
+use bertha_core::{Addr, ErrorKind};
 use bertha_managed::{Order, Service};
+use bertha_rpcd::{Daemon, Peers, Settings};
 use hotel::{Empty, Hotel, OtherHotel, Ping, Reserve, Running, request, serve};
 use std::path::Path;
 use std::time::Duration;
@@ -148,4 +149,26 @@ async fn what_follows_an_order_is_bounded_and_has_to_come() {
     // What was announced does not come, and is waited for like an order.
     assert_eq!(answer(&daemon.path, b"bind\t1000\nxyz").await, "");
     assert!(answer(&daemon.path, b"bind\t0\n").await.contains("no service"));
+}
+
+/// An operator finds the door that another daemon has by the error alone.
+#[tokio::test]
+async fn a_daemon_that_cannot_listen_names_the_address() {
+    let free = || Some("127.0.0.1:0".parse().unwrap());
+    let peers = Peers { listen: free().map(Addr::Ip), grpc: free(), ..Peers::default() };
+    let daemon = Running::with(Settings { peers, ..Settings::default() });
+    let folder = tempfile::tempdir().unwrap();
+    let (path, own) = (daemon.path.clone(), folder.path().join("own"));
+    let (listen, grpc) = (daemon.peer_addr.clone(), daemon.grpc_addr.clone());
+    let Some(Addr::Ip(at)) = grpc else { panic!("no port") };
+    let cases = [
+        (path.clone(), Peers::default(), path.display().to_string()),
+        (own.clone(), Peers { grpc: Some(at), ..Peers::default() }, at.to_string()),
+        (own, Peers { listen: listen.clone(), ..Peers::default() }, listen.unwrap().to_string()),
+    ];
+    for (path, peers, named) in cases {
+        let error = Daemon::listen(&path, Settings { peers, ..Settings::default() }).await.err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::AddrInUse);
+        assert!(error.to_string().contains(&format!("cannot listen on {named}: ")), "{error}");
+    }
 }

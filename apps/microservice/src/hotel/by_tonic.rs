@@ -4,6 +4,7 @@ use super::managed::Managed;
 use super::services::{Next, Service, Work, answered};
 use super::way::Way;
 use bertha_core::{Error, ErrorKind};
+use bertha_program::cannot_listen;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::marker::PhantomData;
@@ -44,7 +45,7 @@ impl Way for Grpc {
         work: impl Work<S>,
         is_ready: impl FnOnce(Option<SocketAddr>) + Send,
     ) -> Result<(), Error> {
-        let listener = TcpListener::bind(self.on).await?;
+        let listener = TcpListener::bind(self.on).await.map_err(|error| cannot_listen(self.on, error))?;
         is_ready(Some(listener.local_addr()?));
         let answers = Answers { work: Arc::new(work), service: PhantomData::<fn() -> S> };
         let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));

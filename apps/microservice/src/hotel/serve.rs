@@ -7,7 +7,7 @@ use super::way::Way;
 use super::works::{Described, Front, Nearest, Priced, Searched};
 use super::{Data, Memcached, http};
 use bertha_core::Error;
-use bertha_program::say;
+use bertha_program::{cannot_listen, say};
 use clap::{Args, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -89,7 +89,8 @@ impl ServeOptions {
             }
             Role::Front => {
                 let front = Front::new(way.find::<Search>().await?, way.find::<Profile>().await?);
-                let listener = TcpListener::bind(self.on).await?;
+                let listener =
+                    TcpListener::bind(self.on).await.map_err(|error| cannot_listen(self.on, error))?;
                 tell(Some(listener.local_addr()?));
                 http::serve(listener, front).await;
                 Ok(())

@@ -17,6 +17,7 @@ use crate::places::Places;
 use crate::rooms::{Place, Rooms};
 use crate::state::State;
 use bertha_core::{Addr, BoxFuture, Error, ErrorKind};
+use bertha_program::cannot_listen;
 use connection::Shared;
 use handshakes::Handshakes;
 use reading::Common;
@@ -41,7 +42,7 @@ pub(crate) async fn listen(
 ) -> Result<(Addr, BoxFuture<'static, ()>), Error> {
     let Places { all, per_address } = places;
     let handshakes = peers.grpc_tls.server()?.map(|tls| Arc::new(Handshakes::new(tls)));
-    let listener = TcpListener::bind(on).await?;
+    let listener = TcpListener::bind(on).await.map_err(|error| cannot_listen(on, error))?;
     let addr = listener.local_addr()?.into();
     let taking = async move {
         let (reading, turnstiles) = (Arc::new(Common::default()), Turnstiles::default());
