@@ -37,6 +37,7 @@ mod shares;
 mod signal;
 mod trace;
 mod traffic;
+mod unseen;
 
 pub use bertha_chunnels::rpc::{Failure, FailureKind};
 #[cfg(all(target_pointer_width = "64", target_endian = "little"))]
@@ -57,3 +58,4 @@ pub use shares::Shares;
 pub use signal::Signal;
 pub use trace::{NoTrace, Trace};
 pub use traffic::Traffic;
+pub use unseen::is_unseen;

@@ -1,6 +1,6 @@
 //! The orders of operators to a running daemon.
 
-use crate::attach::{Malformed, NO_NAME, is_name};
+use crate::attach::{Malformed, is_name};
 use bertha_core::{Error, ErrorKind};
 use bertha_schemas::Schema;
 use std::ffi::OsString;
@@ -250,6 +250,9 @@ impl Order {
 
 const CONTROL: Malformed = Malformed { what: "a name or a setting of an order has a control character" };
 const TOO_LONG: Malformed = Malformed { what: "a schema is longer than 1 MiB" };
+const NO_NAME: Malformed = Malformed {
+    what: "the name of a service or an engine has 1 to 255 bytes, and no characters that do not show",
+};
 const UNKNOWN: Malformed = Malformed {
     what: "an order is list, bind, load, unload, add, configure, upgrade, remove or route, with its parts",
 };
@@ -316,7 +319,7 @@ mod tests {
         }
         assert_eq!(Order::read("bind\t1048577"), Err(TOO_LONG));
         assert_eq!(Order::read("remove\ta\0\tn"), Err(CONTROL));
-        for name in ["", &"x".repeat(256)] {
+        for name in ["", "\u{202e}a", &"x".repeat(256)] {
             assert_eq!(Order::read(&format!("remove\t{name}\tn")), Err(NO_NAME));
             assert_eq!(Order::read(&format!("route\t{name}\t")), Err(NO_NAME));
         }

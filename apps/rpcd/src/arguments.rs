@@ -5,6 +5,7 @@ use crate::threads;
 use crate::{Change, Daemon, Operator, PeerTls, Peers, Routes, Settings};
 use bertha_core::{Addr, Error, ErrorKind};
 use bertha_datapath_shm::Users;
+use bertha_managed::attach::is_name;
 use bertha_program::tls::PeerOptions;
 use bertha_program::{Metrics, Termination, say};
 use clap::{Parser, value_parser};
@@ -90,15 +91,24 @@ impl FromStr for Engine {
             );
         };
         let settings = parts.next().unwrap_or_default().parse().map_err(|error| format!("{error}"))?;
+        if !is_name(service) {
+            return Err(NO_SERVICE.into());
+        }
         Ok(Self { service: service.to_owned(), kind: kind.to_owned(), settings })
     }
 }
+
+/// The refusal of a name.
+const NO_SERVICE: &str = "the name of a service has 1 to 255 bytes, and no characters that do not show";
 
 fn route(text: &str) -> Result<(String, Routes), Error> {
     let parts = text.rsplit_once('=').filter(|(service, _)| !service.is_empty());
     let (service, to) = parts.ok_or_else(|| {
         Error::new(ErrorKind::Invalid, "a route is a service and an address, as in hotel=10.0.0.2:7000")
     })?;
+    if !is_name(service) {
+        return Err(Error::new(ErrorKind::Invalid, NO_SERVICE));
+    }
     Ok((service.to_owned(), to.parse()?))
 }
 
@@ -153,7 +163,9 @@ mod tests {
     fn a_route_is_a_service_and_an_address() {
         assert_eq!(route("a=b=10.0.0.2:7000").unwrap(), ("a=b".into(), "10.0.0.2:7000".parse().unwrap()));
         assert_eq!(route("a=[::1]:70,grpc:[::1]:71").unwrap().1.iter().len(), 2);
-        for wrong in ["hotel", "=10.0.0.2:7000", "hotel=there", "hotel=[::1]:70,[::1]:70"] {
+        for wrong in
+            ["hotel", "=10.0.0.2:7000", "hotel=there", "hotel=[::1]:70,[::1]:70", "\u{202e}a=[::1]:70"]
+        {
             assert!(route(wrong).is_err(), "{wrong}");
         }
     }
@@ -163,6 +175,7 @@ mod tests {
         let error = |text: &str| text.parse::<Engine>().unwrap_err();
         assert!(error("hotel").contains("as in hotel:rate-limit"));
         assert!(error("hotel:acl:deny").contains("deny=10"));
+        assert!(error("ho\u{200b}tel:acl").contains("do not show"));
         assert_eq!("hotel:acl:field=a deny=b".parse::<Engine>().unwrap().service, "hotel");
     }
 }

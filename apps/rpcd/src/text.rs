@@ -1,6 +1,7 @@
 //! Texts of failures, as heaps have strings.
 
 use crate::memory::Lending;
+use bertha_managed::is_unseen;
 use bertha_schemas::{Memory, NoRoom, Room};
 
 /// Number of bytes of the longest reason of a failure.
@@ -17,7 +18,7 @@ pub(crate) fn text_in(room: &mut Lending<'_, '_>, text: &[u8]) -> Result<u64, No
     Ok(at)
 }
 
-/// Reads a heap's string of another process, as far as it has a reasonable length. Control characters could forge lines of a log.
+/// Reads a heap's string of another process, as far as it has a reasonable length. Characters that do not show could forge lines of a log.
 pub(crate) fn text_of(memory: &impl Memory, at: u64) -> Option<String> {
     let mut string = [0; 16];
     memory.read(at, &mut string).ok()?;
@@ -25,6 +26,5 @@ pub(crate) fn text_of(memory: &impl Memory, at: u64) -> Option<String> {
     let length = u32::from_le_bytes(*length.first_chunk()?) as usize;
     let mut text = vec![0; length.min(REASON)];
     memory.read(u64::from_le_bytes(*address), &mut text).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    Some(text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect())
+    Some(String::from_utf8_lossy(&text).replace(is_unseen, " "))
 }

@@ -1,6 +1,7 @@
 //! The first message of an application.
 
 use super::Malformed;
+use crate::is_unseen;
 use bertha_schemas::Schema;
 
 /// The part of an application in its calls.
@@ -52,7 +53,8 @@ impl Hello {
     /// # Errors
     /// Fails if a name is empty or too long, or if the schema is too long.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Malformed> {
-        let (name, service) = (length_of(&self.application)?, length_of(&self.service)?);
+        let name = length_of(&self.application).ok_or(NO_APPLICATION)?;
+        let service = length_of(&self.service).ok_or(NO_SERVICE)?;
         let rest = usize::from(name) + usize::from(service) + self.descriptors.len();
         let rest = u32::try_from(rest).ok().filter(|rest| *rest as usize <= Self::LONGEST).ok_or(TOO_LONG)?;
         let mut bytes = Vec::with_capacity(Self::HEADER + rest as usize);
@@ -99,8 +101,8 @@ impl Hello {
             2 => Role::Server,
             _ => return Err(Malformed { what: "the application has an unknown role" }),
         };
-        let (application, rest) = name(rest, header[14])?;
-        let (service, descriptors) = name(rest, header[15])?;
+        let (application, rest) = name(rest, header[14]).ok_or(NO_APPLICATION)?;
+        let (service, descriptors) = name(rest, header[15]).ok_or(NO_SERVICE)?;
         Ok(Self {
             role,
             application,
@@ -113,8 +115,10 @@ impl Hello {
 }
 
 const TOO_LONG: Malformed = Malformed { what: "the schema is longer than 1 MiB" };
-pub(crate) const NO_NAME: Malformed =
-    Malformed { what: "a name of 1 to 255 bytes without control characters is expected" };
+const NO_APPLICATION: Malformed =
+    Malformed { what: "the name of an application has 1 to 255 bytes, and no characters that do not show" };
+const NO_SERVICE: Malformed =
+    Malformed { what: "the name of a service has 1 to 255 bytes, and no characters that do not show" };
 
 fn role_number(role: Role) -> u8 {
     match role {
@@ -123,21 +127,20 @@ fn role_number(role: Role) -> u8 {
     }
 }
 
-fn length_of(name: &str) -> Result<u8, Malformed> {
-    let length = u8::try_from(name.len()).ok();
-    length.filter(|_| is_name(name)).ok_or(NO_NAME)
+fn length_of(name: &str) -> Option<u8> {
+    u8::try_from(name.len()).ok().filter(|_| is_name(name))
 }
 
-/// Returns true for a name that an application or a service may have.
-pub(crate) fn is_name(name: &str) -> bool {
-    (1..=usize::from(u8::MAX)).contains(&name.len()) && !name.contains(char::is_control)
+/// Returns true for a name that an application or a service may have: 1 to 255 bytes, without characters that [do not show](is_unseen).
+pub fn is_name(name: &str) -> bool {
+    (1..=usize::from(u8::MAX)).contains(&name.len()) && !name.contains(is_unseen)
 }
 
 /// Returns the name at the beginning of these bytes, and what follows it.
-fn name(bytes: &[u8], length: u8) -> Result<(String, &[u8]), Malformed> {
-    let (name, rest) = bytes.split_at_checked(length.into()).ok_or(NO_NAME)?;
-    let name = std::str::from_utf8(name).ok().filter(|name| is_name(name)).ok_or(NO_NAME)?;
-    Ok((name.to_owned(), rest))
+fn name(bytes: &[u8], length: u8) -> Option<(String, &[u8])> {
+    let (name, rest) = bytes.split_at_checked(length.into())?;
+    let name = std::str::from_utf8(name).ok().filter(|name| is_name(name))?;
+    Some((name.to_owned(), rest))
 }
 
 /// Returns the number of the first `N` bytes, little-endian.
@@ -184,15 +187,15 @@ mod tests {
     }
 
     #[test]
-    fn names_have_a_length_and_no_control_characters() {
-        for wrong in ["", "a\nb", &"x".repeat(256)] {
-            assert_eq!(Hello { service: wrong.into(), ..hello() }.to_bytes(), Err(NO_NAME));
-            assert_eq!(Hello { application: wrong.into(), ..hello() }.to_bytes(), Err(NO_NAME));
+    fn names_have_a_length_and_only_characters_that_show() {
+        for wrong in ["", "a\nb", "letoh\u{202e}", "ho\u{200b}tel", &"x".repeat(256)] {
+            assert_eq!(Hello { service: wrong.into(), ..hello() }.to_bytes(), Err(NO_SERVICE));
+            assert_eq!(Hello { application: wrong.into(), ..hello() }.to_bytes(), Err(NO_APPLICATION));
         }
         let mut bytes = hello().to_bytes().unwrap();
         bytes[Hello::HEADER] = b'\n';
         let (header, rest) = split(&bytes);
-        assert_eq!(Hello::read(header, rest), Err(NO_NAME));
+        assert_eq!(Hello::read(header, rest), Err(NO_APPLICATION));
     }
 
     #[test]

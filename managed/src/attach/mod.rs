@@ -16,8 +16,7 @@ mod answer;
 mod hello;
 
 pub use answer::{Answer, Grow};
-pub use hello::{Hello, Role};
-pub(crate) use hello::{NO_NAME, is_name};
+pub use hello::{Hello, Role, is_name};
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! The outcome of a call, as gRPC states it.
 
 use bertha_chunnels::rpc::FailureKind;
-use bertha_managed::Refusal;
+use bertha_managed::{Refusal, is_unseen};
 use http::{HeaderMap, HeaderValue};
 use std::borrow::Cow;
 
@@ -115,7 +115,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Returns the text that was escaped. A percent sign without two digits stands for itself, and control characters are spaces.
+/// Returns the text that was escaped. A percent sign without two digits stands for itself, and characters that do not show are spaces.
 fn unescaped(bytes: &[u8]) -> String {
     let (mut unescaped, mut rest) = (Vec::new(), bytes);
     while let Some((first, after)) = rest.split_first() {
@@ -128,7 +128,7 @@ fn unescaped(bytes: &[u8]) -> String {
         rest = if byte.is_some() { &after[2..] } else { after };
     }
     let text = String::from_utf8_lossy(&unescaped);
-    text.chars().take(LONGEST).map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+    text.chars().take(LONGEST).map(|letter| if is_unseen(letter) { ' ' } else { letter }).collect()
 }
 
 #[cfg(test)]
@@ -148,6 +148,7 @@ mod tests {
         }
         assert_eq!(escaped("a%ü"), "a%25%C3%BC");
         assert_eq!(unescaped(b"%4%zz%+1%C3%BC%"), "%4%zz%+1ü%");
+        assert_eq!(unescaped(b"a%E2%80%AEb%0A"), "a b ");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
 use bertha_managed::attach::{Hello, Role};
+use bertha_managed::is_unseen;
 
 /// Number of bytes of the longest reason.
 const LONGEST: usize = 1024;
@@ -38,7 +39,7 @@ pub(super) fn read_answer(answer: &[u8]) -> Result<(), Error> {
         Some((0, [])) => Ok(()),
         Some((1, reason)) => {
             let reason: String = String::from_utf8_lossy(reason).chars().take(LONGEST).collect();
-            Err(Error::new(ErrorKind::Refused, reason.replace(char::is_control, " ")))
+            Err(Error::new(ErrorKind::Refused, reason.replace(is_unseen, " ")))
         }
         _ => Err(Error::new(ErrorKind::Malformed, "the daemon speaks another protocol")),
     }

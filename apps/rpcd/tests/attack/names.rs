@@ -11,7 +11,9 @@ async fn names_of_services() {
     let ((), _) = beside("names", honest, move || {
         let good = hello(Role::Server, "hotel", Hotel::descriptors()).to_bytes().unwrap();
         let at = Hello::HEADER + "attacker".len();
-        for wrong in [*b"hot\0l", *b"hot\xffl", *b"hot\nl", *b"\x80\x80\x80\x80\x80", *b"hot\x7fl"] {
+        for wrong in
+            [*b"hot\0l", *b"hot\xffl", *b"hot\nl", *b"\x80\x80\x80\x80\x80", *b"hot\x7fl", *b"h\xe2\x80\xael"]
+        {
             let mut bytes = good.clone();
             bytes[at..at + 5].copy_from_slice(&wrong);
             let mut socket = UnixStream::connect(&path).unwrap();
