@@ -39,7 +39,7 @@ fn ask(address: SocketAddr, request: &[u8]) -> String {
 }
 
 fn get(address: SocketAddr) -> String {
-    ask(address, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+    ask(address, b"GET /metrics HTTP/1.1\r\nHost: [::1]\r\n\r\n")
 }
 
 #[test]
@@ -88,10 +88,10 @@ fn requests_that_read_no_metrics_are_refused_and_the_next_is_answered() {
     let (_watched, address) = watched();
     let long = format!("GET /metrics HTTP/1.1\r\nx: {}\r\n\r\n", "y".repeat(1 << 20));
     let requests: [(&[u8], &str); 7] = [
-        (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 404"),
-        (b"GET /metrics/../x HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 404"),
-        (b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n", "HTTP/1.1 405"),
-        (b"HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 200"),
+        (b"GET / HTTP/1.1\r\nHost: [::1]\r\n\r\n", "HTTP/1.1 404"),
+        (b"GET /metrics/../x HTTP/1.1\r\nHost: [::1]\r\n\r\n", "HTTP/1.1 404"),
+        (b"POST /metrics HTTP/1.1\r\nHost: [::1]\r\nContent-Length: 1000000\r\n\r\n", "HTTP/1.1 405"),
+        (b"HEAD /metrics HTTP/1.1\r\nHost: [::1]\r\n\r\n", "HTTP/1.1 200"),
         (long.as_bytes(), ""),
         (b"*1\r\n$4\r\nPING\r\n", "HTTP/1.1 400"),
         (&[0xff; 100_000], ""),
@@ -111,7 +111,8 @@ fn visitors_that_are_silent_or_do_not_read_hold_nobody_up() {
     let mut open = Vec::new();
     for number in 0..300 {
         let mut visitor = TcpStream::connect(address).unwrap();
-        let begun: &[u8] = [&b""[..], b"GET /met", b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"][number % 3];
+        let begun: &[u8] =
+            [&b""[..], b"GET /met", b"GET /metrics HTTP/1.1\r\nHost: [::1]\r\n\r\n"][number % 3];
         visitor.write_all(begun).unwrap();
         open.push(visitor);
         if number % 10 == 0 {
@@ -146,11 +147,27 @@ fn readers_of_long_pages_that_take_nothing_have_a_bounded_memory_and_hold_nobody
     let mut open = Vec::new();
     for _ in 0..50 {
         let mut reader = TcpStream::connect(address).unwrap();
-        reader.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        reader.write_all(b"GET /metrics HTTP/1.1\r\nHost: [::1]\r\n\r\n").unwrap();
         open.push(reader);
     }
     for _ in 0..5 {
         assert!(get(address).len() > 12 << 20);
         assert!(memory() < before + 250, "{} MiB, {before} before", memory());
     }
+}
+
+/// A page of another site, whose name a browser was led to take for this host, reads nothing.
+#[test]
+fn a_request_for_another_host_is_not_answered() {
+    let address: SocketAddr = ([127, 0, 0, 1], 0).into();
+    let arguments = ["program", "--metrics", &address.to_string(), "--metrics-name", "node.example"];
+    let watched = Arguments::parse_from(arguments).watching.begin("program").unwrap();
+    let address = watched.metrics().unwrap();
+    let ask = |host: &str| ask(address, format!("GET /metrics HTTP/1.1\r\n{host}\r\n").as_bytes());
+    for own in ["Host: node.example:9100\r\n", "Host: 10.0.0.1\r\n", "Host: localhost\r\n"] {
+        assert!(ask(own).starts_with("HTTP/1.1 200 OK\r\n"), "{own}");
+    }
+    let answer = ask("Host: evil.example\r\n");
+    assert!(answer.starts_with("HTTP/1.1 421 ") && !answer.contains("bertha_"), "{answer}");
+    assert!(answer.contains("--metrics-name"), "{answer}");
 }

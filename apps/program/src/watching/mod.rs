@@ -1,6 +1,8 @@
 //! Options by which a running program is watched: metrics for Prometheus, and the list of its connections.
 
+mod callers;
 mod endpoint;
+mod hosts;
 mod pages;
 
 use bertha_core::{Error, ErrorKind};
@@ -8,6 +10,7 @@ use bertha_observe::Observer;
 pub use bertha_observe::prometheus::Value;
 use bertha_observe::prometheus::{Collector, ReadMetric};
 use endpoint::Endpoint;
+use hosts::Hosts;
 use prometheus::Registry;
 use std::net::SocketAddr;
 
@@ -17,6 +20,9 @@ pub struct Metrics {
     /// Serves metrics for Prometheus by HTTP at this address, to everybody who reaches it
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
+    /// A name of this host by which metrics may be asked for, besides its addresses and localhost. May be given several times
+    #[arg(long, value_name = "NAME", requires = "metrics")]
+    metrics_name: Vec<String>,
 }
 
 /// The options by which a program with connections is watched.
@@ -61,7 +67,7 @@ impl Metrics {
 
     fn open(self, program: &str, registry: Registry) -> Result<Option<(Registry, Endpoint)>, Error> {
         let Some(address) = self.metrics else { return Ok(None) };
-        let endpoint = Endpoint::open(address, registry.clone())?;
+        let endpoint = Endpoint::open(address, registry.clone(), Hosts::new(self.metrics_name))?;
         crate::say(format!("{program}: metrics at http://{}/metrics", endpoint.address()));
         Ok(Some((registry, endpoint)))
     }
