@@ -2,14 +2,19 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod authority;
+mod envoy;
 mod hotel;
 
 use authority::Authority;
 use bertha_managed::Order;
+use bertha_managed::application::{Handle, Incoming};
 use bertha_rpcd::{GrpcTls, Peers, Settings};
-use hotel::{Running, serve};
+use envoy::{Envoy, Way};
+use hotel::{Hotel, Running, serve};
 use std::io::ErrorKind;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
 const NAME: &str = "hotel.example";
@@ -166,4 +171,64 @@ async fn a_daemon_of_another_authority_is_not_called() {
     asked.arguments.clone_from(&other.arguments);
     let Some(refused) = asked.ask(&["-connect-timeout", "2"], &["list"]).await else { return };
     assert!(refused.code.is_none() && refused.errors.contains("certificate"), "{refused:?}");
+}
+
+/// A hotel that never answers, and counts the calls that have begun and those that have ended.
+struct Asleep(watch::Sender<[usize; 2]>);
+
+/// A call that has begun.
+struct Begun<'a>(&'a Asleep);
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|[_, ended]| *ended += 1);
+    }
+}
+
+impl Handle<Hotel> for Asleep {
+    async fn handle(&self, _call: Incoming<Hotel>) {
+        self.0.send_modify(|[begun, _]| *begun += 1);
+        let _begun = Begun(self);
+        std::future::pending().await
+    }
+}
+
+/// A call whose time is over, or whose caller has gone, ends at its server, and an Envoy in between passes that on.
+#[tokio::test]
+async fn calls_that_are_late_or_given_up_end_at_the_server_also_behind_envoy() {
+    let asked = Asked::plain();
+    let daemon = asked.daemon.grpc_addr.as_ref().unwrap().to_string();
+    let (counts, mut seen) = watch::channel([0; 2]);
+    let _serving = tokio::spawn(asked.daemon.server().await.serve(Asleep(counts)));
+    let envoy = Envoy::start(daemon.parse().unwrap(), Way::default()).await;
+    let ways = [Some(daemon), envoy.as_ref().map(|envoy| envoy.addr.to_string())];
+    let mut calls = 0;
+    for way in ways.into_iter().flatten() {
+        let mut ask = Command::new("grpcurl");
+        // The schema is Envoy's to pass on, as calls are.
+        ask.args(["-plaintext", "-connect-timeout", "20", "-max-time", "2", &way, "hotel.Hotel/Ping"]);
+        let late = match spawn_blocking(move || ask.output()).await.unwrap() {
+            Ok(output) => Answer::from(output),
+            // The other tests tell that grpcurl is missing.
+            Err(_) => return,
+        };
+        assert_eq!(late.code, Some(4), "{late:?}");
+        calls += 1;
+        become_all(&mut seen, [calls; 2]).await;
+
+        let mut ask = Command::new("grpcurl");
+        ask.args(["-plaintext", "-connect-timeout", "20", &way, "hotel.Hotel/Ping"]);
+        let mut asking = ask.stdout(Stdio::null()).spawn().unwrap();
+        become_all(&mut seen, [calls + 1, calls]).await;
+        asking.kill().unwrap();
+        asking.wait().unwrap();
+        calls += 1;
+        become_all(&mut seen, [calls; 2]).await;
+    }
+}
+
+/// Waits until so many calls have begun, and so many have ended.
+async fn become_all(seen: &mut watch::Receiver<[usize; 2]>, wanted: [usize; 2]) {
+    let waiting = seen.wait_for(|counts| *counts == wanted);
+    tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap().unwrap();
 }
