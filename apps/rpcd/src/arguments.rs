@@ -53,6 +53,10 @@ pub struct Arguments {
     /// Threads that pass calls on. Those of a caller are passed on by one at a time.
     #[arg(long, value_name = "COUNT", default_value = "1", value_parser = value_parser!(u16).range(1..=256))]
     threads: u16,
+    /// Passes the calls of a service on by a thread of its own, which sleeps when idle: calls of other services take no time of it. It begins
+    /// with the first party of the service. May be given several times, for at most 64 services.
+    #[arg(long, value_name = "SERVICE")]
+    dedicated: Vec<String>,
     #[command(flatten)]
     encryption: PeerOptions,
     #[command(flatten)]
@@ -128,7 +132,8 @@ impl Arguments {
         let grpc_tls = self.grpc_encryption.read()?;
         let Self { listen, route: routes, grpc, per_address, .. } = self;
         let peers = Peers { listen, routes, grpc, grpc_tls, tls, per_address: per_address.get() };
-        let settings = Settings { users, heap: self.heap, peers, ..Settings::default() };
+        let settings =
+            Settings { users, heap: self.heap, dedicated: self.dedicated, peers, ..Settings::default() };
         threads::start().await;
         let daemon = Daemon::listen(&self.socket, settings).await?;
         let operator = daemon.operator();

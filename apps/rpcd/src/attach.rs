@@ -32,24 +32,29 @@ pub(crate) struct Attached {
     pub(crate) queue: ShmConnection,
 }
 
-/// Hears what an application wants, and takes it, or refuses it with the reason.
-pub(crate) async fn attach(mut socket: UnixStream, state: &State) -> Result<Attached, Error> {
-    refuse(&socket)?;
-    match timeout(SAID, prepare(&mut socket, state)).await {
-        Ok(Ok(link)) => {
-            let taken = share(&socket, state).await;
-            if taken.is_err() {
-                // A server may have been given calls, and has heard of none.
-                end(&link, state, "the server has gone", false);
-            }
-            Ok(Attached { link, queue: taken?, socket })
-        }
+/// Hears what an application wants, and makes the party that it is, or refuses it with the reason.
+pub(crate) async fn hear(socket: &mut UnixStream, state: &State) -> Result<Arc<Link>, Error> {
+    refuse(&*socket)?;
+    match timeout(SAID, prepare(socket, state)).await {
+        Ok(Ok(link)) => Ok(link),
         Ok(Err(reason)) => {
             // The application may be gone, or not read.
-            let _told = timeout(SAID, tell(&mut socket, &reason.to_string())).await;
+            let _told = timeout(SAID, tell(socket, &reason.to_string())).await;
             Err(reason)
         }
         Err(_) => Err(Error::new(ErrorKind::TimedOut, "an application said nothing")),
+    }
+}
+
+/// Takes an application, whose party this is.
+pub(crate) async fn share(link: Arc<Link>, socket: UnixStream, state: &State) -> Result<Attached, Error> {
+    match connect(socket, state).await {
+        Ok((socket, queue)) => Ok(Attached { link, socket, queue }),
+        Err(error) => {
+            // A server may have been given calls, and has heard of none.
+            end(&link, state, "the server has gone", false);
+            Err(error)
+        }
     }
 }
 
@@ -70,15 +75,18 @@ async fn prepare(socket: &mut UnixStream, state: &State) -> Result<Arc<Link>, Er
     Ok(link)
 }
 
-/// Passes the socket of the queue on, and shares the queue's memory.
-async fn share(socket: &UnixStream, state: &State) -> Result<ShmConnection, Error> {
+/// Passes the socket of the queue on, and shares the queue's memory. Both sockets wake this thread from now on, and not the one that took the
+/// application.
+async fn connect(socket: UnixStream, state: &State) -> Result<(UnixStream, ShmConnection), Error> {
+    let socket = UnixStream::from_std(socket.into_std()?)?;
     let (ours, theirs) = StdStream::pair()?;
     // The least that the kernel has, which is room for few answers.
-    set_socket_send_buffer_size(socket, 1).map_err(io::Error::from)?;
-    send(socket, Answer::Taken, Some(std::os::fd::AsFd::as_fd(&theirs))).await?;
+    set_socket_send_buffer_size(&socket, 1).map_err(io::Error::from)?;
+    send(&socket, Answer::Taken, Some(std::os::fd::AsFd::as_fd(&theirs))).await?;
     drop(theirs);
     // The user was checked; the socket is of this process.
-    Shm::new().users(Users::Any).waiting(state.waiting).take(ours).await
+    let queue = Shm::new().users(Users::Any).waiting(state.waiting).take(ours).await?;
+    Ok((socket, queue))
 }
 
 /// Sends an answer, with the descriptor that belongs to it, once earlier ones were taken: the kernel bounds the descriptors of a user that

@@ -1,9 +1,11 @@
 //! The daemon.
 
-use crate::attach::attach;
+use crate::attach::{hear, share};
 use crate::common::Common;
+use crate::dedicated::Dedicated;
 use crate::grpc;
 use crate::grpc_tls::Servers;
+use crate::link::Link;
 use crate::not_taken_counts::Door;
 use crate::operator::Operator;
 use crate::orders;
@@ -77,13 +79,21 @@ pub struct Settings {
     pub waiting: Waiting,
     /// Number of bytes to which each of the two heaps of an application may grow, and that messages to or from another daemon may take.
     pub heap: usize,
+    /// The services whose parties run on a thread of their own, at most 64. It begins with the first of them.
+    pub dedicated: Vec<String>,
     /// The callers and servers of other machines.
     pub peers: Peers,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { users: Users::Same, waiting: Waiting::Park, heap: 256 << 20, peers: Peers::default() }
+        Self {
+            users: Users::Same,
+            waiting: Waiting::Park,
+            heap: 256 << 20,
+            dedicated: Vec::new(),
+            peers: Peers::default(),
+        }
     }
 }
 
@@ -94,15 +104,16 @@ impl Daemon {
     ///
     /// # Errors
     /// [`AddrInUse`](ErrorKind::AddrInUse) if a daemon listens there. [`Invalid`](ErrorKind::Invalid) if TLS can't be used as the settings
-    /// say. The errors of the system.
+    /// say, or if too many services are dedicated. The errors of the system.
     pub async fn listen(path: &Path, settings: Settings) -> Result<Self, Error> {
         let places = places(raise_limit(), &settings.peers);
+        let Settings { users, waiting, heap, dedicated, peers } = settings;
+        let dedicated = Dedicated::new(dedicated)?;
         let (applications, operators) = (Listener::bind(path)?, Listener::bind(&Order::socket(path))?);
-        let Settings { users, waiting, heap, peers } = settings;
         let (dial, dials) = unbounded_channel();
         let services = Services::new(dial, Common::new(heap));
         let servers = Servers::new(peers.grpc_tls.clone());
-        let state = Arc::new(State::new(services, servers, users, waiting, heap));
+        let state = Arc::new(State::new(services, servers, dedicated, users, waiting, heap));
         for (service, to) in &peers.routes {
             to.iter().try_for_each(|to| state.servers.check(to))?;
             state.services.lead(service, Some(to.clone()));
@@ -137,10 +148,12 @@ impl Daemon {
     pub async fn run(self) -> Result<(), Error> {
         let operator = self.operator();
         let Self { applications, operators, state, peers, listening, grpc, dials } = self;
+        // Operators may keep the state for longer.
+        let _threads = Ending(&state);
         tokio::select! {
             never = take(&applications.socket, APPLICATIONS, (Door::Socket, &state.not_taken), |socket| {
                 let state = Arc::clone(&state);
-                async move { serve(socket, &state).await }
+                async move { serve(socket, state).await }
             }) => match never {},
             never = take(&operators.socket, OPERATORS, (Door::Orders, &state.not_taken), |socket| {
                 let operator = operator.clone();
@@ -224,17 +237,32 @@ async fn connect(mut dials: UnboundedReceiver<Dial>, peers: &Peers, state: &Arc<
         while tasks.try_join_next().is_some() {}
         let (tls, state) = (peers.tls.clone(), Arc::clone(state));
         tasks.spawn(async move {
-            match dial.to {
-                Route::Daemon(to) => peer::dial(dial.link, to, tls, &state).await,
-                Route::Grpc(to) => grpc::call(dial.link, to, None, &state).await,
-                Route::Grpcs(to, name) => grpc::call(dial.link, to, Some(&name), &state).await,
-            }
+            let Dial { link, to } = dial;
+            let (service, all) = (link.service.clone(), Arc::clone(&state));
+            let calling = async move {
+                match to {
+                    Route::Daemon(to) => peer::dial(link, to, tls, &all).await,
+                    Route::Grpc(to) => grpc::call(link, to, None, &all).await,
+                    Route::Grpcs(to, name) => grpc::call(link, to, Some(&name), &all).await,
+                }
+            };
+            state.dedicated.run(&service, calling).await;
         });
     }
 }
 
-async fn serve(socket: UnixStream, state: &State) {
-    let attached = match attach(socket, state).await {
+async fn serve(mut socket: UnixStream, state: Arc<State>) {
+    match hear(&mut socket, &state).await {
+        Ok(link) => {
+            let (service, all) = (link.service.clone(), Arc::clone(&state));
+            state.dedicated.run(&service, async move { exchange(link, socket, &all).await }).await;
+        }
+        Err(error) => state.not_taken.application(&error),
+    }
+}
+
+async fn exchange(link: Arc<Link>, socket: UnixStream, state: &State) {
+    let attached = match share(link, socket, state).await {
         Ok(attached) => attached,
         Err(error) => {
             state.not_taken.application(&error);
@@ -246,6 +274,15 @@ async fn serve(socket: UnixStream, state: &State) {
     let ended = run(&attached, state).await;
     let error = ended.err().map(tracing::field::display);
     tracing::info!(application, service, error, "an application is detached");
+}
+
+/// The end of the threads of services, when this is dropped.
+struct Ending<'a>(&'a State);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.dedicated.end();
+    }
 }
 
 impl fmt::Debug for Daemon {

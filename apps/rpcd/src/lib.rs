@@ -23,6 +23,7 @@ mod caller;
 mod calls;
 mod common;
 mod daemon;
+mod dedicated;
 mod delivery;
 mod end;
 mod given;

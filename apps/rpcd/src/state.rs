@@ -1,5 +1,6 @@
 //! The settings and services that all applications of a daemon have in common.
 
+use crate::dedicated::Dedicated;
 use crate::grpc_tls::Servers;
 use crate::kinds::Kinds;
 use crate::plans::{By, Name, Plans};
@@ -24,6 +25,7 @@ pub(crate) struct State {
     pub(crate) services: Services,
     pub(crate) kinds: Kinds,
     pub(crate) servers: Servers,
+    pub(crate) dedicated: Dedicated,
     pub(crate) users: Users,
     pub(crate) waiting: Waiting,
     /// Number of bytes to which each heap of an application grows.
@@ -41,6 +43,7 @@ impl State {
     pub(crate) fn new(
         services: Services,
         servers: Servers,
+        dedicated: Dedicated,
         users: Users,
         waiting: Waiting,
         heap: usize,
@@ -49,6 +52,7 @@ impl State {
             services,
             kinds: Kinds::default(),
             servers,
+            dedicated,
             users,
             waiting,
             heap,

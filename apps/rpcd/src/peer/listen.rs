@@ -76,18 +76,15 @@ where
                 state.not_taken.full(Door::Listen, &from);
             }
             let (place, state) = (taking.place, Arc::clone(&state));
-            tasks.spawn(async move {
-                serve(&connection, &peer, &place, &state).await;
-                drop(place);
-            });
+            tasks.spawn(serve(connection, peer, place, state));
         }
     };
     Ok((addr, Box::pin(taking)))
 }
 
-async fn serve(connection: &impl Connection<Data = Buf>, peer: &Addr, place: &Place, state: &State) {
+async fn serve(connection: impl Connection<Data = Buf> + 'static, peer: Addr, place: Place, state: Arc<State>) {
     let taken = tokio::select! {
-        heard = timeout(SAID, hear(connection, peer, state)) => {
+        heard = timeout(SAID, hear(&connection, &peer, &state)) => {
             heard.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, "a daemon said nothing")))
         }
         () = place.given_up() => Err(refused(GIVEN_UP)),
@@ -95,25 +92,38 @@ async fn serve(connection: &impl Connection<Data = Buf>, peer: &Addr, place: &Pl
     let taken = taken.and_then(|link| state.services.add(&link).map(|()| link).map_err(refused));
     // A daemon may be gone, or not read.
     let refusal = taken.as_ref().err().map(ToString::to_string);
-    let told = timeout(SAID, greeting::answer(connection, refusal.as_deref())).await;
+    let told = timeout(SAID, greeting::answer(&connection, refusal.as_deref())).await;
     match taken {
         Ok(link) if matches!(told, Ok(Ok(()))) => {
-            // Calls may be under way from now on.
-            place.is_busy();
-            tracing::info!(%peer, service = link.service, "a daemon is connected");
-            let ended = tokio::select! {
-                ended = run_daemon(&link, connection, state) => ended,
-                () = place.given_up() => {
-                    end(&link, state, GIVEN_UP, true);
-                    Err(refused(GIVEN_UP))
-                }
-            };
-            let error = ended.err().map(tracing::field::display);
-            tracing::info!(%peer, service = link.service, error, "a daemon has gone");
+            let (service, all) = (link.service.clone(), Arc::clone(&state));
+            let calling = async move { exchange(&link, &connection, &peer, &place, &all).await };
+            state.dedicated.run(&service, calling).await;
         }
         Ok(link) => state.services.remove(&link),
-        Err(error) => state.not_taken.daemon(peer, &error),
+        Err(error) => state.not_taken.daemon(&peer, &error),
     }
+}
+
+/// Takes the calls of a daemon until it goes, or has its place no more.
+async fn exchange(
+    link: &Arc<Link>,
+    connection: &impl Connection<Data = Buf>,
+    peer: &Addr,
+    place: &Place,
+    state: &State,
+) {
+    // Calls may be under way from now on.
+    place.is_busy();
+    tracing::info!(%peer, service = link.service, "a daemon is connected");
+    let ended = tokio::select! {
+        ended = run_daemon(link, connection, state) => ended,
+        () = place.given_up() => {
+            end(link, state, GIVEN_UP, true);
+            Err(refused(GIVEN_UP))
+        }
+    };
+    let error = ended.err().map(tracing::field::display);
+    tracing::info!(%peer, service = link.service, error, "a daemon has gone");
 }
 
 /// Hears what a daemon wants.

@@ -1,6 +1,7 @@
 //! A daemon between two others.
 
 use crate::common::Common;
+use crate::dedicated::Dedicated;
 use crate::end::end;
 use crate::grpc_tls::{GrpcTls, Servers};
 use crate::link::Link;
@@ -62,7 +63,8 @@ impl Between {
             let added = services.add(link);
             assert_eq!(added, Ok(()), "a daemon that has no others has a place");
         }
-        let state = State::new(services, Servers::new(GrpcTls::default()), Users::Same, Waiting::Park, HEAP);
+        let (servers, dedicated) = (Servers::new(GrpcTls::default()), Dedicated::default());
+        let state = State::new(services, servers, dedicated, Users::Same, Waiting::Park, HEAP);
         Self { typed, caller: Some(caller), server: Some(server), state, _dials: dials }
     }
 

@@ -14,7 +14,7 @@ use prost_types::{
     DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet, MethodDescriptorProto,
     ServiceDescriptorProto,
 };
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::thread::JoinHandle;
 use tokio::sync::oneshot;
@@ -171,6 +171,8 @@ pub(crate) struct Running {
     pub(crate) peer_addr: Option<Addr>,
     /// The address at which callers of gRPC connect.
     pub(crate) grpc_addr: Option<Addr>,
+    /// The folder in which the system tells of the thread of the daemon's runtime.
+    pub(crate) task: PathBuf,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     _folder: Option<tempfile::TempDir>,
@@ -208,21 +210,24 @@ impl Running {
 
     fn on(mut runtime: tokio::runtime::Builder, path: PathBuf, settings: Settings) -> Self {
         let ((end, ended), (begin, begun)) = (oneshot::channel(), std::sync::mpsc::channel());
+        let settings = everywhere(settings);
         let socket = path.clone();
         let thread = std::thread::spawn(move || {
             let runtime = runtime.enable_all().build().unwrap();
             runtime.block_on(async {
                 let daemon = Daemon::listen(&socket, settings).await.unwrap();
                 let addrs = (daemon.peer_addr().cloned(), daemon.grpc_addr().cloned());
-                begin.send((daemon.operator(), addrs)).unwrap();
+                let task = Path::new("/proc").join(std::fs::read_link("/proc/thread-self").unwrap());
+                begin.send((daemon.operator(), addrs, task)).unwrap();
                 tokio::select! {
                     ended = daemon.run() => ended.unwrap(),
                     _ = ended => {}
                 }
             });
         });
-        let (operator, (peer_addr, grpc_addr)) = begun.recv().unwrap();
-        Self { operator, path, peer_addr, grpc_addr, end: Some(end), thread: Some(thread), _folder: None }
+        let (operator, (peer_addr, grpc_addr), task) = begun.recv().unwrap();
+        let (end, thread) = (Some(end), Some(thread));
+        Self { operator, path, peer_addr, grpc_addr, task, end, thread, _folder: None }
     }
 
     /// Starts a daemon whose calls go to a server at another, and that other.
@@ -258,6 +263,14 @@ impl Drop for Running {
             assert!(std::thread::panicking(), "the daemon panicked");
         }
     }
+}
+
+/// Gives the hotel a thread of its own in the tests of `dedicated`, which has those of other files.
+fn everywhere(mut settings: Settings) -> Settings {
+    if module_path!().starts_with("dedicated::") {
+        settings.dedicated.push("hotel".into());
+    }
+    settings
 }
 
 /// Returns a request of a customer, with guests of these names.

@@ -28,7 +28,7 @@ const QUEUE: usize = 0;
 /// own, which a connection allocates when it begins: this datapath serves peers that speak TCP, and [`Dpdk`]
 /// serves speed.
 ///
-/// Idle connections live on; a peer that owes an answer and stays silent is given up after
+/// Idle connections live on, unless [`keep_alive`](Self::keep_alive) is set; a peer that owes an answer and stays silent is given up after
 /// [`timeout`](Self::timeout). The network stack ends with its process: messages that the peers have not
 /// acknowledged are lost, and the peers are not told. So [`close`](bertha_core::Connection::close) waits for
 /// acknowledgements, for a second at most.
@@ -62,6 +62,7 @@ impl Tcp {
             receive: 128 << 10,
             send: 128 << 10,
             timeout: Duration::from_secs(240),
+            keep_alive: None,
         };
         Self { dpdk: dpdk.clone(), settings, backlog: 1024, data: PhantomData }
     }
@@ -129,6 +130,15 @@ impl<Data: Octets> Tcp<Data> {
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.settings.timeout = timeout;
+        self
+    }
+
+    /// Sets the silence after which a peer that owes nothing is asked whether it is still there; `None`, the default, if it is never asked. It is
+    /// asked four times, with this time in between, and then [`TimedOut`](ErrorKind::TimedOut): a process that dies takes its network stack
+    /// with it, and nobody tells its peers.
+    #[must_use]
+    pub fn keep_alive(mut self, silence: Option<Duration>) -> Self {
+        self.settings.keep_alive = silence;
         self
     }
 }

@@ -67,8 +67,8 @@ impl Parties {
         let added = self.state.services.add(&link);
         added.map_err(|reason| Status::new(Code::Unavailable, &reason))?;
         let pending = Arc::new(Pending::default());
-        let task = tokio::spawn(tend(Arc::clone(&link), Arc::clone(&pending), Arc::clone(&self.state)));
-        let (state, task) = (Arc::clone(&self.state), task.abort_handle());
+        let tending = tend(Arc::clone(&link), Arc::clone(&pending), Arc::clone(&self.state));
+        let (task, state) = (self.state.dedicated.spawn(&link.service, tending), Arc::clone(&self.state));
         let party = Arc::new(Party { link, pending, state, task });
         parties.insert(service.to_owned(), Arc::clone(&party));
         Ok(party)

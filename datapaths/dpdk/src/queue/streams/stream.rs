@@ -19,6 +19,9 @@ use std::time::{Duration, Instant};
 /// Time until a connection whose segments could not be sent tries again.
 const RETRY: Duration = Duration::from_millis(1);
 
+/// Number of times that a silent peer is asked whether it is still there.
+const ASKED: u32 = 4;
+
 /// Largest number of bytes that a call receives from a stream without frames.
 const CHUNK: usize = 64 << 10;
 
@@ -35,6 +38,8 @@ pub(crate) struct Settings {
     pub(crate) send: usize,
     /// Silence of a peer that owes an answer, after which the connection is given up.
     pub(crate) timeout: Duration,
+    /// Silence after which a peer that owes nothing is asked whether it is still there, if it is ever asked.
+    pub(crate) keep_alive: Option<Duration>,
 }
 
 impl Settings {
@@ -88,6 +93,8 @@ pub(crate) enum StreamEnd {
     Reset,
     /// The peer answered nothing for too long.
     TimedOut,
+    /// The peer was asked whether it is still there, and said nothing.
+    Silent,
     /// The peer's port is closed.
     Refused,
     /// No neighbour has the address, or the route to it.
@@ -111,6 +118,7 @@ pub(crate) struct Stream {
     sockets: SocketSet<'static>,
     socket: SocketHandle,
     timeout: Duration,
+    keep_alive: Option<Duration>,
     is_framed: bool,
     frames: Frames,
     /// Whole messages. No message is taken from smoltcp's buffer while another waits here, so that the window
@@ -136,6 +144,8 @@ pub(crate) struct Stream {
     state: State,
     /// Time since which the peer owes an answer and is silent.
     owing: Option<Instant>,
+    /// Time of the last segment of the peer.
+    heard: Instant,
     end: Option<StreamEnd>,
     /// The header of the last frame to the peer.
     pub(super) link: Option<LinkHeader>,
@@ -156,6 +166,7 @@ impl Stream {
             sockets,
             socket,
             timeout: settings.timeout,
+            keep_alive: settings.keep_alive,
             is_framed: settings.is_framed,
             frames: Frames::new(settings.largest),
             queue: VecDeque::new(),
@@ -170,6 +181,7 @@ impl Stream {
             closing: false,
             state: State::Closed,
             owing: None,
+            heard: now,
             end: None,
             link: None,
         }
@@ -265,6 +277,7 @@ impl Stream {
         if matches!(before, State::Listen | State::SynSent) {
             self.first = head.sequence().wrapping_add(1);
         }
+        self.heard = now;
         if self.owing.is_some() {
             self.owing = Some(now);
         }
@@ -325,8 +338,8 @@ impl Stream {
     /// Sends everything that is due: data, acknowledgements, repetitions. Returns false if a segment could
     /// not be sent.
     pub(super) fn transmit(&mut self, now: Instant, outlet: &mut impl Outlet) -> bool {
-        if self.gives_up(now) {
-            self.break_off(StreamEnd::TimedOut);
+        if let Some(end) = self.gives_up(now) {
+            self.break_off(end);
         }
         let mut blocked = false;
         loop {
@@ -350,7 +363,7 @@ impl Stream {
         let timer = self.interface.poll_at(self.ground.tick(now), &self.sockets);
         let timer = timer.map(|tick| self.ground.time(tick).max(now + RETRY));
         let timeout = self.owing.map(|since| since + self.timeout);
-        timer.into_iter().chain(timeout).min()
+        timer.into_iter().chain(timeout).chain(self.silent_at()).min()
     }
 
     /// Moves as much of the outgoing message to smoltcp's buffer as fits.
@@ -392,6 +405,11 @@ impl Stream {
             _ => None,
         };
         self.end = self.end.or(over);
+        if before != state && state == State::Established {
+            // In an earlier state smoltcp would ask nobody, or at once.
+            let silence = self.keep_alive.map(Into::into);
+            self.socket_mut().set_keep_alive(silence);
+        }
         let unanswered = matches!(
             state,
             State::SynSent | State::SynReceived | State::FinWait1 | State::Closing | State::LastAck
@@ -400,9 +418,17 @@ impl Stream {
         self.owing = owes.then(|| self.owing.unwrap_or(now));
     }
 
-    /// Returns true if the peer has owed an answer for too long.
-    pub(super) fn gives_up(&self, now: Instant) -> bool {
-        self.owing.is_some_and(|since| now.saturating_duration_since(since) >= self.timeout)
+    /// Returns the time at which a peer that says nothing is given up, if it is asked whether it is still there.
+    fn silent_at(&self) -> Option<Instant> {
+        let is_asked = self.end.is_none() && matches!(self.state, State::Established | State::CloseWait);
+        self.keep_alive.filter(|_| is_asked).map(|silence| self.heard + silence * (ASKED + 1))
+    }
+
+    /// Returns the end of the connection, if the peer has owed an answer for too long, or was asked in vain.
+    pub(super) fn gives_up(&self, now: Instant) -> Option<StreamEnd> {
+        let owes = self.owing.is_some_and(|since| now.saturating_duration_since(since) >= self.timeout);
+        let is_silent = self.silent_at().is_some_and(|at| now >= at);
+        if owes { Some(StreamEnd::TimedOut) } else { is_silent.then_some(StreamEnd::Silent) }
     }
 
     /// Ends the connection at once, and tells the peer with the next transmission.
@@ -540,6 +566,10 @@ impl Stream {
             _ if finished => (ErrorKind::Closed, format!("{peer} closed the stream")),
             Some(StreamEnd::TimedOut) => {
                 (ErrorKind::TimedOut, format!("{peer} answered nothing for {:?}", self.timeout))
+            }
+            Some(StreamEnd::Silent) => {
+                let silence = self.keep_alive.unwrap_or_default() * (ASKED + 1);
+                (ErrorKind::TimedOut, format!("{peer} has said nothing for {silence:?}"))
             }
             Some(StreamEnd::Refused) => {
                 (ErrorKind::Unreachable, format!("cannot connect to {peer}: its port is closed"))

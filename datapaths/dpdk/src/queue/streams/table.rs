@@ -459,8 +459,8 @@ impl Streams {
         if for_good && !entry.stream.is_open() {
             entry.stream.break_off(StreamEnd::NoWay);
         }
-        if entry.stream.gives_up(now) {
-            entry.stream.break_off(StreamEnd::TimedOut);
+        if let Some(end) = entry.stream.gives_up(now) {
+            entry.stream.break_off(end);
         }
         let over = entry.stream.end().is_some();
         if over && !matches!(entry.stage, Stage::Held | Stage::Waiting(_)) {

@@ -43,6 +43,7 @@ pub(super) fn settings() -> Settings {
         receive: 1 << 17,
         send: 1 << 17,
         timeout: Duration::from_secs(240),
+        keep_alive: None,
     }
 }
 
@@ -55,6 +56,8 @@ struct World {
     /// Number of packets in a hundred that are lost.
     loss: u32,
     acceptor: usize,
+    /// The settings of those who connect.
+    settings: Settings,
 }
 
 /// Returns the flow of an IP packet, and true if it opens a connection.
@@ -90,12 +93,12 @@ impl World {
         let on = "[::]:9".parse().unwrap();
         let (acceptor, _) = ends[0].listen(on, settings(), backlog, 0, 1).unwrap();
         let (cables, rng) = (Default::default(), StdRng::seed_from_u64(seed));
-        Self { ends, cables, now, rng, loss, acceptor }
+        Self { ends, cables, now, rng, loss, acceptor, settings: settings() }
     }
 
     fn connect(&mut self, to: &str) -> usize {
         let random = [self.rng.random(), self.rng.random()];
-        let (key, _) = self.ends[1].connect(to.parse().unwrap(), &settings(), random, self.now).unwrap();
+        let (key, _) = self.ends[1].connect(to.parse().unwrap(), &self.settings, random, self.now).unwrap();
         self.step(1, key);
         key
     }
@@ -301,6 +304,38 @@ fn a_silent_peer_is_given_up_only_if_it_owes_an_answer() {
     assert_eq!(world.recv(1, client), Err(ErrorKind::TimedOut));
     let waited = world.now - before;
     assert!(waited >= Duration::from_secs(240) && waited < Duration::from_secs(242), "{waited:?}");
+}
+
+#[test]
+fn a_peer_that_is_asked_and_answers_stays_and_one_that_says_nothing_is_given_up() {
+    let mut world = World::new(1, 0, 8);
+    world.settings.keep_alive = Some(Duration::from_secs(2));
+    let [server, client] = world.connected("10.0.0.1:9");
+    world.send(1, client, b"hello");
+    assert_eq!(world.recv(0, server), Ok(b"hello".to_vec()));
+    // Nobody says anything in this minute, and the wire loses some of what the stacks say.
+    world.loss = 5;
+    for _ in 0..600_000 {
+        world.pass();
+    }
+    assert!(world.ends[1].get_mut(client).unwrap().next().is_none());
+    world.loss = 100;
+    let before = world.now;
+    assert_eq!(world.recv(1, client), Err(ErrorKind::TimedOut));
+    let waited = world.now - before;
+    assert!(waited >= Duration::from_secs(7) && waited < Duration::from_millis(10_001), "{waited:?}");
+    // The other end asks nobody.
+    assert!(world.ends[0].get_mut(server).unwrap().next().is_none());
+}
+
+#[test]
+fn a_peer_that_has_forgotten_a_silent_connection_resets_it_when_it_is_asked() {
+    let mut world = World::new(1, 0, 8);
+    world.settings.keep_alive = Some(Duration::from_secs(2));
+    let [_, client] = world.connected("10.0.0.1:9");
+    let mut again = World::new(2, 0, 8);
+    std::mem::swap(&mut world.ends[0], &mut again.ends[0]);
+    assert_eq!(world.recv(1, client), Err(ErrorKind::Reset));
 }
 
 #[test]
