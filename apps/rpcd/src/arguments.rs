@@ -2,8 +2,8 @@
 
 use crate::grpc_tls::GrpcOptions;
 use crate::threads;
-use crate::{Change, Daemon, Operator, PeerTls, Peers, Routes, Settings};
-use bertha_core::{Addr, Error, ErrorKind};
+use crate::{Change, Daemon, Operator, PeerAddr, PeerTls, Peers, Routes, Settings};
+use bertha_core::{Error, ErrorKind};
 use bertha_datapath_shm::Users;
 use bertha_managed::attach::is_name;
 use bertha_program::tls::PeerOptions;
@@ -35,12 +35,13 @@ pub struct Arguments {
     /// A library with a kind of engine, by its absolute path, which --engine may name then. May be given several times.
     #[arg(long, value_name = "FILE")]
     load: Vec<PathBuf>,
-    /// Takes calls of the daemons of other machines at this address. Without --tls-cert anyone who reaches it may call.
+    /// Takes calls of the daemons of other machines at this address, or over the DPDK port that the environment describes at dpdk:ADDRESS.
+    /// Without --tls-cert anyone who reaches it may call.
     #[arg(long, value_name = "ADDRESS")]
-    listen: Option<Addr>,
-    /// Leads the calls of a service to the daemon of another machine, or to a server of gRPC at grpc:ADDRESS, or by TLS at grpcs:ADDRESS or
-    /// grpcs:NAME@ADDRESS, with the name in its certificate, unless an application of this machine serves it. Up to 64 servers with commas
-    /// between them share the calls. May be given several times.
+    listen: Option<PeerAddr>,
+    /// Leads the calls of a service to the daemon of another machine, at ADDRESS or dpdk:ADDRESS, or to a server of gRPC at grpc:ADDRESS, or by
+    /// TLS at grpcs:ADDRESS or grpcs:NAME@ADDRESS, with the name in its certificate, unless an application of this machine serves it. Up to 64
+    /// servers with commas between them share the calls. May be given several times.
     #[arg(long, value_name = "SERVICE=ADDRESS", value_parser = route)]
     route: Vec<(String, Routes)>,
     /// Takes calls of gRPC at this address. Without --grpc-client-ca anyone who reaches it may call, and without --grpc-cert read.

@@ -9,7 +9,7 @@ use crate::link::Link;
 use crate::not_taken_counts::Door;
 use crate::operator::Operator;
 use crate::orders;
-use crate::peer::{self, Listening, Peers};
+use crate::peer::{self, Listening, PeerAddr, Peers};
 use crate::places::Places;
 use crate::refusals::NotTaken;
 use crate::route::Route;
@@ -56,7 +56,7 @@ pub struct Daemon {
     state: Arc<State>,
     peers: Peers,
     /// The daemons of other machines that call.
-    listening: Option<Listening>,
+    listening: Option<Listening<PeerAddr>>,
     /// The callers of gRPC.
     grpc: Option<Listening>,
     /// The daemons of other machines that have to be connected.
@@ -119,7 +119,7 @@ impl Daemon {
             state.services.lead(service, Some(to.clone()));
         }
         let listening = match &peers.listen {
-            Some(on) => Some(peer::listen(on.clone(), &peers, places, Arc::clone(&state)).await?),
+            Some(on) => Some(peer::listen(on, &peers, places, Arc::clone(&state)).await?),
             None => None,
         };
         let grpc = match peers.grpc {
@@ -130,7 +130,7 @@ impl Daemon {
     }
 
     /// Returns the address at which other daemons connect.
-    pub fn peer_addr(&self) -> Option<&Addr> {
+    pub fn peer_addr(&self) -> Option<&PeerAddr> {
         self.listening.as_ref().map(|(addr, _)| addr)
     }
 
@@ -223,7 +223,7 @@ where
 }
 
 /// Takes the parties of another machine, if any may come.
-async fn taking(listening: Option<Listening>) {
+async fn taking<A>(listening: Option<Listening<A>>) {
     match listening {
         Some((_, taking)) => taking.await,
         None => pending().await,

@@ -63,7 +63,11 @@ impl Dedicated {
     }
 
     /// Begins the work of a party on the thread of its service, or else on the threads of all.
-    pub(crate) fn spawn(&self, service: &str, work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+    pub(crate) fn spawn(
+        &self,
+        service: &str,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) -> AbortHandle {
         match self.runtime(service) {
             Some(runtime) => runtime.spawn(work).abort_handle(),
             None => tokio::spawn(work).abort_handle(),
@@ -100,7 +104,9 @@ impl Own {
         let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(1).build()?;
         let own = runtime.handle().clone();
         let (end, ended) = oneshot::channel();
-        thread::Builder::new().name(name(service)).spawn(move || runtime.block_on(ended).map(|never| match never {}))?;
+        thread::Builder::new()
+            .name(name(service))
+            .spawn(move || runtime.block_on(ended).map(|never| match never {}))?;
         Ok(Self { runtime: own, _end: end })
     }
 }
@@ -161,7 +167,11 @@ mod tests {
                 other.run("hotel", work).await;
             });
             begun.await.unwrap();
-            if by_thread { dedicated.end() } else { waiting.abort() }
+            if by_thread {
+                dedicated.end()
+            } else {
+                waiting.abort()
+            }
             assert!(told.await.is_err());
         }
     }

@@ -65,6 +65,6 @@ pub use bertha_managed::Change;
 pub use daemon::{Daemon, Settings};
 pub use grpc_tls::GrpcTls;
 pub use operator::Operator;
-pub use peer::{PeerTls, Peers};
+pub use peer::{PeerAddr, PeerTls, Peers};
 pub use route::Route;
 pub use routes::Routes;

@@ -1,6 +1,7 @@
 //! The way of calls to servers of other machines.
 
-use bertha_core::{Addr, Error, ErrorKind};
+use crate::peer::PeerAddr;
+use bertha_core::{Error, ErrorKind};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -9,7 +10,7 @@ use std::str::FromStr;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
     /// The daemon of the server's machine listens at this address.
-    Daemon(Addr),
+    Daemon(PeerAddr),
     /// A server of gRPC listens at this address.
     Grpc(SocketAddr),
     /// A server of gRPC takes TLS at this address, and has a certificate for this name, or for this IP address.
@@ -68,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_route_is_read_as_it_is_shown() {
-        let daemons = ["10.0.0.2:7000", "[::1]:7000"];
+        let daemons = ["10.0.0.2:7000", "[::1]:7000", "dpdk:10.0.0.2:7000", "dpdk:[fe80::1]:7000"];
         let plain = ["grpc:10.0.0.2:7000", "grpc:[::1]:7000"];
         let encrypted = [
             "grpcs:10.0.0.2:7000",
@@ -84,6 +85,9 @@ mod tests {
         for wrong in [
             "",
             "there",
+            "dpdk:",
+            "dpdk:there:7000",
+            "dpdk:unix:/run/x",
             "grpc:",
             "grpc:there:80",
             "grpc:unix:/run/x",

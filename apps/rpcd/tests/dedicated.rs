@@ -92,7 +92,10 @@ async fn calls_from_another_machine_and_to_it_take_the_time_of_the_thread_of_the
     ping(&near, "far", 2000).await;
     let spent: Vec<_> = times().iter().zip(&before).map(|(after, before)| after - before).collect();
     let shared = time_of(&near.task) - at_near;
-    assert!(spent.iter().all(|own| *own > 10 * shared), "{spent:?} ns of their threads, {shared} ns of another");
+    assert!(
+        spent.iter().all(|own| *own > 10 * shared),
+        "{spent:?} ns of their threads, {shared} ns of another"
+    );
 }
 
 /// An engine that works on a burst until it is let go.

@@ -1,8 +1,7 @@
 //! The hotel's services, each on a host of its own: a process, with a daemon where calls go through daemons.
 
-use bertha_core::Addr;
 use bertha_microservice::hotel::Role;
-use bertha_rpcd::{Daemon, Peers, Routes, Settings};
+use bertha_rpcd::{Daemon, PeerAddr, Peers, Routes, Settings};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -79,7 +78,7 @@ impl Drop for Hosts {
 /// The daemon of a host, on a thread of its own.
 struct Host {
     socket: PathBuf,
-    addr: Addr,
+    addr: PeerAddr,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }

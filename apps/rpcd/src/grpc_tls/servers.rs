@@ -29,10 +29,12 @@ impl Servers {
     ///
     /// # Errors
     /// [`Invalid`](bertha_core::ErrorKind::Invalid) for a route by TLS if no server is trusted, or the name is none.
+    /// [`Unavailable`](bertha_core::ErrorKind::Unavailable) for DPDK if it was not built in.
     pub(crate) fn check(&self, route: &Route) -> Result<(), Error> {
         match route {
             Route::Grpcs(_, name) => self.tls.client(name).map(drop),
-            Route::Daemon(_) | Route::Grpc(_) => Ok(()),
+            Route::Daemon(to) => to.check(),
+            Route::Grpc(_) => Ok(()),
         }
     }
 }

@@ -1,13 +1,16 @@
 //! The way to a daemon whose application serves.
 
-use super::{PeerTls, greeting, tcp};
+#[cfg(not(feature = "dpdk"))]
+use super::address::without_dpdk;
+#[cfg(feature = "dpdk")]
+use super::dpdk_tcp;
+use super::{PeerAddr, PeerTls, greeting, kernel_tcp};
 use crate::again;
 use crate::end::end;
 use crate::link::Link;
 use crate::run::run_daemon;
 use crate::state::State;
 use bertha::Runs;
-use bertha::kernel::Tcp;
 use bertha::negotiation::Negotiate;
 use bertha::prelude::*;
 use bertha_core::{Addr, Buf, Connection, Error, ErrorKind};
@@ -19,21 +22,35 @@ use tokio::time::timeout;
 const SAID: Duration = Duration::from_secs(10);
 
 /// Connects to a daemon, and exchanges messages until the connection ends. Then the calls of the link end.
-pub(crate) async fn dial(link: Arc<Link>, to: Addr, tls: Option<PeerTls>, state: &State) {
-    match tls {
-        Some(tls) => over(make_stack!(tls.client), &link, to, state).await,
-        None => over(make_stack!(), &link, to, state).await,
+pub(crate) async fn dial(link: Arc<Link>, to: PeerAddr, tls: Option<PeerTls>, state: &State) {
+    match (&to, tls) {
+        (PeerAddr::Kernel(addr), Some(tls)) => {
+            over(make_stack!(tls.client), kernel_tcp(), addr.clone(), &link, &to, state).await;
+        }
+        (PeerAddr::Kernel(addr), None) => {
+            over(make_stack!(), kernel_tcp(), addr.clone(), &link, &to, state).await;
+        }
+        #[cfg(feature = "dpdk")]
+        (PeerAddr::Dpdk(addr), Some(tls)) => {
+            over(make_stack!(tls.client), dpdk_tcp(), (*addr).into(), &link, &to, state).await;
+        }
+        #[cfg(feature = "dpdk")]
+        (PeerAddr::Dpdk(addr), None) => {
+            over(make_stack!(), dpdk_tcp(), (*addr).into(), &link, &to, state).await;
+        }
+        #[cfg(not(feature = "dpdk"))]
+        (PeerAddr::Dpdk(_), _) => fail(&link, &to, &without_dpdk(), state),
     }
 }
 
-async fn over<S>(stack: S, link: &Arc<Link>, to: Addr, state: &State)
+async fn over<S, D>(stack: S, tcp: D, addr: Addr, link: &Arc<Link>, to: &PeerAddr, state: &State)
 where
     S: Negotiate + 'static,
-    Tcp: Runs<S, Out: Connection<Data = Buf>>,
+    D: Runs<S, Out: Connection<Data = Buf>> + 'static,
 {
     let service = &link.service;
     let asked = async {
-        let connection = stack.connect(tcp(), to.clone()).await?;
+        let connection = stack.connect(tcp, addr).await?;
         let asking = greeting::ask(&connection, service, &link.typed.descriptors);
         let late = || Error::new(ErrorKind::TimedOut, "the daemon does not say that it takes calls");
         timeout(SAID, asking).await.map_err(|_| late())??;
@@ -47,10 +64,13 @@ where
             let error = ended.err().map(tracing::field::display);
             tracing::info!(%to, service, error, "the connection to a daemon has ended");
         }
-        Err(error) => {
-            tracing::info!(%to, service, %error, "a daemon takes no calls");
-            state.services.failed(link, state.now());
-            end(link, state, &format!("the daemon at {to} takes no calls of {service}: {error}"), false);
-        }
+        Err(error) => fail(link, to, &error, state),
     }
+}
+
+fn fail(link: &Arc<Link>, to: &PeerAddr, error: &Error, state: &State) {
+    let service = &link.service;
+    tracing::info!(%to, service, %error, "a daemon takes no calls");
+    state.services.failed(link, state.now());
+    end(link, state, &format!("the daemon at {to} takes no calls of {service}: {error}"), false);
 }

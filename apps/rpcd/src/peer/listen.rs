@@ -1,7 +1,11 @@
 //! Daemons that call services of this machine.
 
+#[cfg(not(feature = "dpdk"))]
+use super::address::without_dpdk;
+#[cfg(feature = "dpdk")]
+use super::dpdk_tcp;
 use super::tls_in_turns::TlsInTurns;
-use super::{Peers, greeting, tcp};
+use super::{PeerAddr, Peers, greeting, kernel_tcp};
 use crate::end::end;
 use crate::link::Link;
 use crate::not_taken_counts::{Door, Reason};
@@ -11,7 +15,6 @@ use crate::rooms::{Place, Rooms};
 use crate::run::run_daemon;
 use crate::state::State;
 use bertha::Runs;
-use bertha::kernel::Tcp;
 use bertha::negotiation::Negotiate;
 use bertha::prelude::*;
 use bertha_core::{Addr, Base, BoxFuture, Buf, Connection, Error, ErrorKind};
@@ -27,31 +30,61 @@ const SAID: Duration = Duration::from_secs(5);
 /// The reason of a daemon that is connected no more.
 const GIVEN_UP: &str = "all places are taken, and a newcomer has this one";
 
-/// The address at which daemons connect, and the future that takes them.
-pub(crate) type Listening = (Addr, BoxFuture<'static, ()>);
+/// The address at which parties of other machines connect, and the future that takes them.
+pub(crate) type Listening<A = Addr> = (A, BoxFuture<'static, ()>);
 
 /// Listens for daemons, for which there are so many places, by service and schema.
 ///
 /// # Errors
 /// Errors of listening.
 pub(crate) async fn listen(
-    on: Addr,
+    on: &PeerAddr,
     peers: &Peers,
     places: Places,
     state: Arc<State>,
-) -> Result<Listening, Error> {
-    match &peers.tls {
-        Some(tls) => over(make_stack!(TlsInTurns::new(tls.server.clone())), on, places, state).await,
-        None => over(make_stack!(), on, places, state).await,
+) -> Result<Listening<PeerAddr>, Error> {
+    match (on, &peers.tls) {
+        (PeerAddr::Kernel(addr), Some(tls)) => {
+            let taking = over(
+                make_stack!(TlsInTurns::new(tls.server.clone())),
+                kernel_tcp(),
+                addr.clone(),
+                places,
+                state,
+            );
+            taking.await.map(|(addr, taking)| (PeerAddr::Kernel(addr), taking))
+        }
+        (PeerAddr::Kernel(addr), None) => {
+            let taking = over(make_stack!(), kernel_tcp(), addr.clone(), places, state);
+            taking.await.map(|(addr, taking)| (PeerAddr::Kernel(addr), taking))
+        }
+        #[cfg(feature = "dpdk")]
+        (PeerAddr::Dpdk(addr), Some(tls)) => {
+            let taking = over(
+                make_stack!(TlsInTurns::new(tls.server.clone())),
+                dpdk_tcp(),
+                (*addr).into(),
+                places,
+                state,
+            );
+            taking.await.map(|(_, taking)| (on.clone(), taking))
+        }
+        #[cfg(feature = "dpdk")]
+        (PeerAddr::Dpdk(addr), None) => {
+            let taking = over(make_stack!(), dpdk_tcp(), (*addr).into(), places, state);
+            taking.await.map(|(_, taking)| (on.clone(), taking))
+        }
+        #[cfg(not(feature = "dpdk"))]
+        (PeerAddr::Dpdk(_), _) => Err(without_dpdk()),
     }
 }
 
-async fn over<S>(stack: S, on: Addr, places: Places, state: Arc<State>) -> Result<Listening, Error>
+async fn over<S, D>(stack: S, tcp: D, on: Addr, places: Places, state: Arc<State>) -> Result<Listening, Error>
 where
     S: Negotiate + 'static,
-    Tcp: Runs<S, Out: Connection<Data = Buf>>,
+    D: Runs<S, Out: Connection<Data = Buf>> + 'static,
 {
-    let mut incoming = stack.listen(tcp(), on).await?;
+    let mut incoming = stack.listen(tcp, on).await?;
     let Places { all, per_address } = places;
     let rooms = Rooms::new(all, per_address);
     let addr = incoming.local_addr();
@@ -82,7 +115,12 @@ where
     Ok((addr, Box::pin(taking)))
 }
 
-async fn serve(connection: impl Connection<Data = Buf> + 'static, peer: Addr, place: Place, state: Arc<State>) {
+async fn serve(
+    connection: impl Connection<Data = Buf> + 'static,
+    peer: Addr,
+    place: Place,
+    state: Arc<State>,
+) {
     let taken = tokio::select! {
         heard = timeout(SAID, hear(&connection, &peer, &state)) => {
             heard.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, "a daemon said nothing")))

@@ -4,6 +4,7 @@
 //! one with the reason of a refusal. Then each message is a descriptor, and behind it the structure that it names, as
 //! [`Frame`](bertha_schemas::Frame) reads it. All calls of a daemon's applications to a service share the connection.
 
+mod address;
 mod dial;
 mod greeting;
 mod listen;
@@ -12,21 +13,33 @@ mod tls_in_turns;
 
 use crate::grpc_tls::GrpcTls;
 use crate::routes::Routes;
+pub use address::PeerAddr;
 use bertha::chunnels::Tls;
-use bertha::kernel::Tcp;
-use bertha_core::Addr;
+use bertha::kernel;
+#[cfg(feature = "dpdk")]
+use bertha_datapath_dpdk as dpdk;
 pub(crate) use dial::dial;
 pub(crate) use listen::{Listening, listen};
 use std::net::SocketAddr;
+#[cfg(feature = "dpdk")]
+use std::time::Duration;
 
 /// Number of bytes of the longest message between daemons: a request of any size that is passed on, with its descriptor.
 const LONGEST: usize = (64 << 20) + (4 << 10);
+
+/// Time after which a daemon at a DPDK port is given up that owes an answer. No kernel says that it is gone.
+#[cfg(feature = "dpdk")]
+const OWING: Duration = Duration::from_secs(10);
+
+/// Silence after which one that owes nothing is asked whether it is still there, so that a call that it works on ends after as long.
+#[cfg(feature = "dpdk")]
+const SILENT: Duration = Duration::from_secs(2);
 
 /// The callers and servers of other machines.
 #[derive(Debug, Clone)]
 pub struct Peers {
     /// The address at which other daemons connect. None do without one.
-    pub listen: Option<Addr>,
+    pub listen: Option<PeerAddr>,
     /// The ways to servers of other machines, by the names of services. An application of this machine that serves goes before.
     pub routes: Vec<(String, Routes)>,
     /// The address at which callers of gRPC connect. None do without one.
@@ -62,6 +75,13 @@ pub struct PeerTls {
     pub client: Tls,
 }
 
-fn tcp() -> Tcp {
-    Tcp::new().largest(LONGEST)
+/// Returns TCP through the kernel.
+fn kernel_tcp() -> kernel::Tcp {
+    kernel::Tcp::new().largest(LONGEST)
+}
+
+/// Returns TCP over the DPDK port that the environment describes.
+#[cfg(feature = "dpdk")]
+fn dpdk_tcp() -> dpdk::Tcp {
+    dpdk::Tcp::new().largest(LONGEST).timeout(OWING).keep_alive(Some(SILENT))
 }

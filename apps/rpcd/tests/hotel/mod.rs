@@ -7,7 +7,7 @@ use bertha_core::Addr;
 use bertha_managed::application::{Attach, Client, Incoming, Server};
 use bertha_managed::heap::{Heap, String, Vec};
 use bertha_managed::{Method, Service};
-use bertha_rpcd::{Daemon, Operator, PeerTls, Peers, Settings};
+use bertha_rpcd::{Daemon, Operator, PeerAddr, PeerTls, Peers, Settings};
 use prost::Message as _;
 use prost_types::field_descriptor_proto::{Label, Type};
 use prost_types::{
@@ -168,7 +168,7 @@ pub(crate) struct Running {
     pub(crate) operator: Operator,
     pub(crate) path: PathBuf,
     /// The address at which other daemons connect.
-    pub(crate) peer_addr: Option<Addr>,
+    pub(crate) peer_addr: Option<PeerAddr>,
     /// The address at which callers of gRPC connect.
     pub(crate) grpc_addr: Option<Addr>,
     /// The folder in which the system tells of the thread of the daemon's runtime.

@@ -3,7 +3,6 @@
 use super::SERVICE;
 use crate::harness::runtime;
 use crate::{Error, ErrorKind};
-use bertha_core::Addr;
 use bertha_rpcd::{Change, Daemon, Operator, Peers, Route, Settings};
 use std::path::Path;
 use std::sync::mpsc;
@@ -28,8 +27,8 @@ impl Operated {
     /// # Errors
     /// Errors of the socket.
     pub(super) fn start(socket: &Path, to: &str) -> Result<Self, Error> {
-        let to: Addr = to.parse().map_err(failed)?;
-        let routes = vec![(SERVICE.to_owned(), Route::Daemon(to).into())];
+        let to: Route = to.parse().map_err(failed)?;
+        let routes = vec![(SERVICE.to_owned(), to.into())];
         let settings = Settings { peers: Peers { routes, ..Peers::default() }, ..Settings::default() };
         let ((orders, taken), (begin, begun)) = (unbounded_channel(), mpsc::channel());
         let socket = socket.to_owned();

@@ -323,7 +323,7 @@ fn a_peer_that_is_asked_and_answers_stays_and_one_that_says_nothing_is_given_up(
     let before = world.now;
     assert_eq!(world.recv(1, client), Err(ErrorKind::TimedOut));
     let waited = world.now - before;
-    assert!(waited >= Duration::from_secs(7) && waited < Duration::from_millis(10_001), "{waited:?}");
+    assert!(waited > Duration::from_secs(4) && waited < Duration::from_millis(10_001), "{waited:?}");
     // The other end asks nobody.
     assert!(world.ends[0].get_mut(server).unwrap().next().is_none());
 }
