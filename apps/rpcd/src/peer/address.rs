@@ -14,10 +14,18 @@ pub enum PeerAddr {
     /// Through the kernel.
     Kernel(Addr),
     /// Over DPDK.
-    Dpdk(SocketAddr),
+    Dpdk(Addr),
 }
 
 impl PeerAddr {
+    /// Returns another address by the same transport.
+    pub(super) fn at(&self, addr: Addr) -> Self {
+        match self {
+            Self::Kernel(_) => Self::Kernel(addr),
+            Self::Dpdk(_) => Self::Dpdk(addr),
+        }
+    }
+
     /// Checks that this program has the transport.
     ///
     /// # Errors
@@ -49,9 +57,14 @@ impl FromStr for PeerAddr {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let Some(addr) = text.strip_prefix("dpdk:") else { return Ok(Self::Kernel(text.parse()?)) };
-        addr.parse().map(Self::Dpdk).map_err(|_| {
-            Error::new(ErrorKind::Invalid, format!("`{}` is not dpdk:IP:PORT", text.escape_debug()))
-        })
+        // Nobody looks names up over such a port.
+        match addr.parse::<SocketAddr>() {
+            Ok(addr) => Ok(Self::Dpdk(addr.into())),
+            Err(_) => {
+                let what = format!("`{}` is not dpdk:IP:PORT", text.escape_debug());
+                Err(Error::new(ErrorKind::Invalid, what))
+            }
+        }
     }
 }
 

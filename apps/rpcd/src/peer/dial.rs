@@ -25,32 +25,28 @@ const SAID: Duration = Duration::from_secs(10);
 pub(crate) async fn dial(link: Arc<Link>, to: PeerAddr, tls: Option<PeerTls>, state: &State) {
     match (&to, tls) {
         (PeerAddr::Kernel(addr), Some(tls)) => {
-            over(make_stack!(tls.client), kernel_tcp(), addr.clone(), &link, &to, state).await;
+            over(make_stack!(tls.client), kernel_tcp(), addr, &link, &to, state).await;
         }
-        (PeerAddr::Kernel(addr), None) => {
-            over(make_stack!(), kernel_tcp(), addr.clone(), &link, &to, state).await;
-        }
+        (PeerAddr::Kernel(addr), None) => over(make_stack!(), kernel_tcp(), addr, &link, &to, state).await,
         #[cfg(feature = "dpdk")]
         (PeerAddr::Dpdk(addr), Some(tls)) => {
-            over(make_stack!(tls.client), dpdk_tcp(), (*addr).into(), &link, &to, state).await;
+            over(make_stack!(tls.client), dpdk_tcp(), addr, &link, &to, state).await;
         }
         #[cfg(feature = "dpdk")]
-        (PeerAddr::Dpdk(addr), None) => {
-            over(make_stack!(), dpdk_tcp(), (*addr).into(), &link, &to, state).await;
-        }
+        (PeerAddr::Dpdk(addr), None) => over(make_stack!(), dpdk_tcp(), addr, &link, &to, state).await,
         #[cfg(not(feature = "dpdk"))]
         (PeerAddr::Dpdk(_), _) => fail(&link, &to, &without_dpdk(), state),
     }
 }
 
-async fn over<S, D>(stack: S, tcp: D, addr: Addr, link: &Arc<Link>, to: &PeerAddr, state: &State)
+async fn over<S, D>(stack: S, tcp: D, addr: &Addr, link: &Arc<Link>, to: &PeerAddr, state: &State)
 where
     S: Negotiate + 'static,
     D: Runs<S, Out: Connection<Data = Buf>> + 'static,
 {
     let service = &link.service;
     let asked = async {
-        let connection = stack.connect(tcp, addr).await?;
+        let connection = stack.connect(tcp, addr.clone()).await?;
         let asking = greeting::ask(&connection, service, &link.typed.descriptors);
         let late = || Error::new(ErrorKind::TimedOut, "the daemon does not say that it takes calls");
         timeout(SAID, asking).await.map_err(|_| late())??;

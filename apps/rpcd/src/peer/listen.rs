@@ -43,48 +43,35 @@ pub(crate) async fn listen(
     places: Places,
     state: Arc<State>,
 ) -> Result<Listening<PeerAddr>, Error> {
-    match (on, &peers.tls) {
+    let listening = match (on, &peers.tls) {
         (PeerAddr::Kernel(addr), Some(tls)) => {
-            let taking = over(
-                make_stack!(TlsInTurns::new(tls.server.clone())),
-                kernel_tcp(),
-                addr.clone(),
-                places,
-                state,
-            );
-            taking.await.map(|(addr, taking)| (PeerAddr::Kernel(addr), taking))
+            over(make_stack!(TlsInTurns::new(tls.server.clone())), kernel_tcp(), addr, places, state).await
         }
-        (PeerAddr::Kernel(addr), None) => {
-            let taking = over(make_stack!(), kernel_tcp(), addr.clone(), places, state);
-            taking.await.map(|(addr, taking)| (PeerAddr::Kernel(addr), taking))
-        }
+        (PeerAddr::Kernel(addr), None) => over(make_stack!(), kernel_tcp(), addr, places, state).await,
         #[cfg(feature = "dpdk")]
         (PeerAddr::Dpdk(addr), Some(tls)) => {
-            let taking = over(
-                make_stack!(TlsInTurns::new(tls.server.clone())),
-                dpdk_tcp(),
-                (*addr).into(),
-                places,
-                state,
-            );
-            taking.await.map(|(_, taking)| (on.clone(), taking))
+            over(make_stack!(TlsInTurns::new(tls.server.clone())), dpdk_tcp(), addr, places, state).await
         }
         #[cfg(feature = "dpdk")]
-        (PeerAddr::Dpdk(addr), None) => {
-            let taking = over(make_stack!(), dpdk_tcp(), (*addr).into(), places, state);
-            taking.await.map(|(_, taking)| (on.clone(), taking))
-        }
+        (PeerAddr::Dpdk(addr), None) => over(make_stack!(), dpdk_tcp(), addr, places, state).await,
         #[cfg(not(feature = "dpdk"))]
         (PeerAddr::Dpdk(_), _) => Err(without_dpdk()),
-    }
+    };
+    listening.map(|(addr, taking)| (on.at(addr), taking))
 }
 
-async fn over<S, D>(stack: S, tcp: D, on: Addr, places: Places, state: Arc<State>) -> Result<Listening, Error>
+async fn over<S, D>(
+    stack: S,
+    tcp: D,
+    on: &Addr,
+    places: Places,
+    state: Arc<State>,
+) -> Result<Listening, Error>
 where
     S: Negotiate + 'static,
     D: Runs<S, Out: Connection<Data = Buf>> + 'static,
 {
-    let mut incoming = stack.listen(tcp, on).await?;
+    let mut incoming = stack.listen(tcp, on.clone()).await?;
     let Places { all, per_address } = places;
     let rooms = Rooms::new(all, per_address);
     let addr = incoming.local_addr();
