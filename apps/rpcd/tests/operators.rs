@@ -6,7 +6,7 @@ mod hotel;
 use bertha_chunnels::rpc::FailureKind;
 use bertha_core::{Addr, ErrorKind};
 use bertha_managed::{Order, Service};
-use bertha_rpcd::{Daemon, Peers, Settings};
+use bertha_rpcd::{Daemon, PeerAddr, Peers, Settings};
 use hotel::{Empty, Hotel, OtherHotel, Ping, Reserve, Running, request, serve};
 use std::path::Path;
 use std::time::Duration;
@@ -155,7 +155,7 @@ async fn what_follows_an_order_is_bounded_and_has_to_come() {
 #[tokio::test]
 async fn a_daemon_that_cannot_listen_names_the_address() {
     let free = || Some("127.0.0.1:0".parse().unwrap());
-    let peers = Peers { listen: free().map(Addr::Ip), grpc: free(), ..Peers::default() };
+    let peers = Peers { listen: free().map(PeerAddr::from), grpc: free(), ..Peers::default() };
     let daemon = Running::with(Settings { peers, ..Settings::default() });
     let folder = tempfile::tempdir().unwrap();
     let (path, own) = (daemon.path.clone(), folder.path().join("own"));

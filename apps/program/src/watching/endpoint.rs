@@ -13,7 +13,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use prometheus::{Encoder, Registry, TextEncoder};
 use std::convert::Infallible;
-use std::future::poll_fn;
+use std::future::{poll_fn, ready};
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -135,7 +135,7 @@ async fn answer(stream: TcpStream, told: Arc<Told>) {
     let end = Mutex::new(Some(end));
     let service = service_fn(move |request: Request<Incoming>| {
         let response = respond(&request, &told, &end);
-        async { Ok::<_, Infallible>(response) }
+        ready(Ok::<_, Infallible>(response))
     });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).keep_alive(false).max_buf_size(HEAD).header_read_timeout(PATIENCE);

@@ -1,5 +1,6 @@
 //! Envoy in front of a server of gRPC, and what it knows of the server's health.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+#![allow(dead_code, reason = "no test uses all of it")]
 
 use std::fmt::Write;
 use std::net::{Ipv4Addr, SocketAddr};
