@@ -59,7 +59,10 @@ mod tests {
         let scraper = come(1);
         let flood: Vec<_> = (0..500).map(|_| come(2)).collect();
         let other = come(3);
-        tokio::task::yield_now().await;
+        // The runtime ends some of the tasks in each turn.
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
         assert!(!scraper.is_finished() && !other.is_finished());
         assert_eq!(flood.iter().filter(|task| !task.is_finished()).count(), MOST - 2);
         assert!(!flood[499].is_finished() && flood[0].is_finished(), "the oldest goes");
