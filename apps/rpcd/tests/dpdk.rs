@@ -92,7 +92,7 @@ fn far(folder: &Path, options: &[&str]) -> Option<Daemon> {
 async fn check(client: Arc<Client<Hotel>>) {
     for length in [1, 1 << 10, 64 << 10, 3 << 20, 100] {
         let long = "x".repeat(length);
-        let asked = request(client.heap(), "ada", 1, &[&long]);
+        let asked = request(&client.heap(), "ada", 1, &[&long]);
         let response = client.call::<Reserve>(asked, Some(SOON)).await.unwrap();
         assert!(response.room.as_str() == format!("ada: {long}"), "{length}");
     }
@@ -102,7 +102,7 @@ async fn check(client: Arc<Client<Hotel>>) {
         calls.spawn(async move {
             let (customer, guest) = (["ada", "bob", "eve"][nights as usize % 3], "x".repeat(64 << 10));
             let length = if nights % 5 == 0 { guest.len() } else { nights as usize };
-            let asked = request(client.heap(), customer, nights, &[&guest[..length]]);
+            let asked = request(&client.heap(), customer, nights, &[&guest[..length]]);
             let response =
                 client.call::<Reserve>(asked, Some(SOON)).await.map_err(|failure| failure.kind())?;
             assert!(response.room.as_str() == format!("{customer}: {}", &guest[..length]));
