@@ -1,5 +1,5 @@
 //! Daemons that call each other over DPDK ports, which shared memory joins.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and say what they skip")]
 
 mod hotel;
 
