@@ -1,5 +1,6 @@
 //! Services with a thread of their own. What holds for others holds for them: the tests of other files run here with the hotel on one.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+#![allow(clippy::duplicate_mod, reason = "each file with tests has the hotel as a module of its own")]
 
 #[path = "balance.rs"]
 mod balance;
