@@ -2,6 +2,7 @@
 
 use crate::caller::{self, Outcome};
 use crate::delivery;
+use crate::details::Details;
 use crate::link::Link;
 use crate::state::State;
 use bertha_managed::{Descriptor, Kind, Message, Refusal};
@@ -36,7 +37,7 @@ pub(crate) fn pass_on(link: &Arc<Link>, descriptor: &Descriptor, refusal: Option
         Message { kind: Kind::Request, call, method, bytes: message.bytes, at: message.at, trace, content };
     let given = give(&caller, &request, milliseconds, refusal, state);
     if let Err(refusal) = given {
-        let outcome = Outcome::Failure { refusal, may_have_run: false };
+        let outcome = Outcome::Failure { refusal, details: Details::OfDaemon, may_have_run: false };
         caller::on_outcome(&caller, call, outcome, state.now());
     }
 }

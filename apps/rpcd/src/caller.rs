@@ -2,6 +2,7 @@
 
 use crate::calls::{Calls, NotBegun};
 use crate::delivery;
+use crate::details::Details;
 use crate::link::{Caller, Link, Open};
 use crate::services::Services;
 use crate::state::State;
@@ -24,7 +25,7 @@ pub(crate) enum Outcome<'a> {
     /// A response, which lies in the send heap of this server.
     Response(&'a Link, InHeap),
     /// The call failed.
-    Failure { refusal: Refusal, may_have_run: bool },
+    Failure { refusal: Refusal, details: Details, may_have_run: bool },
 }
 
 /// Takes up to 64 descriptors of a caller. What passes the engines is [carried on](carry_on) before the next ones are taken.
@@ -80,7 +81,7 @@ fn work(link: &Arc<Link>, caller: &mut Caller, now: Duration) {
         tell(link, calls, message, InHeap::default(), false);
     }
     for request in requests.take_ended().filter(|message| message.kind == Kind::Request) {
-        end(link, calls, request.call);
+        drop(end(link, calls, request.call));
     }
     passed.extend(requests.drain());
 }
@@ -88,13 +89,15 @@ fn work(link: &Arc<Link>, caller: &mut Caller, now: Duration) {
 /// Ends a call with an outcome that a server gives.
 pub(crate) fn on_outcome(link: &Arc<Link>, call: u64, outcome: Outcome<'_>, now: Duration) {
     let open = &mut link.caller.lock().open;
-    let Some(method) = open.calls.get(call).map(|call| call.method) else { return };
+    let Some(begun) = open.calls.get(call) else { return };
+    let method = begun.method;
     let (kind, response, may_have_run) = match outcome {
         Outcome::Response(server, message) => match copy_response(link, server, method, message) {
             Ok(response) => (Kind::Response, response, true),
             Err(fault) => (Kind::Failure(Refusal::of_fault(&fault, "response")), InHeap::default(), true),
         },
-        Outcome::Failure { refusal, may_have_run } => {
+        Outcome::Failure { refusal, details, may_have_run } => {
+            begun.stated = Some((Arc::clone(&refusal.reason), details));
             (Kind::Failure(refusal), InHeap::default(), may_have_run)
         }
     };
@@ -121,7 +124,7 @@ fn begin(
     let Message { call, method, .. } = request;
     let refuse = |kind, reason: &str| {
         link.done(number);
-        link.tell_failure(call, &Refusal { kind, reason: reason.into() }, false);
+        link.tell_failure(call, &Refusal { kind, reason: reason.into() }, &Details::OfDaemon, false);
     };
     if link.typed.method(method).is_none() {
         refuse(FailureKind::UnknownMethod, "the schema has no such method");
@@ -184,25 +187,27 @@ fn answer(
 
 /// Tells the caller of the outcome of a call.
 fn tell(link: &Link, calls: &mut Calls<Arc<Link>>, outcome: Message, response: InHeap, may_have_run: bool) {
-    end(link, calls, outcome.call);
+    let stated = end(link, calls, outcome.call);
     match outcome.kind {
         Kind::Failure(refusal) => {
             if response.at != 0 {
                 link.take_back(&[response.number]);
             }
-            link.tell_failure(outcome.call, &refusal, may_have_run);
+            let is_it = |(reason, _): &(Arc<str>, Details)| Arc::ptr_eq(reason, &refusal.reason);
+            let details = stated.filter(is_it).map(|(_, details)| details).unwrap_or_default();
+            link.tell_failure(outcome.call, &refusal, &details, may_have_run);
         }
         _ => link.tell(Descriptor::Response { call: outcome.call, message: response }),
     }
 }
 
-/// Ends a call. A request that no server has got is needed no more.
-fn end(link: &Link, calls: &mut Calls<Arc<Link>>, call: u64) {
-    if let Some(ended) = calls.end(call)
-        && ended.server.is_none()
-    {
+/// Ends a call. A request that no server has got is needed no more. Returns the failure that the server has stated.
+fn end(link: &Link, calls: &mut Calls<Arc<Link>>, call: u64) -> Option<(Arc<str>, Details)> {
+    let ended = calls.end(call)?;
+    if ended.server.is_none() {
         link.done(ended.message);
     }
+    ended.stated
 }
 
 /// Takes a call away from its server, whose outcome nobody wants.
@@ -213,7 +218,7 @@ fn cancel(link: &Link, calls: &mut Calls<Arc<Link>>, call: u64) {
             calls.end(call);
             delivery::cancel(&server, number);
         }
-        None => end(link, calls, call),
+        None => drop(end(link, calls, call)),
     }
 }
 

@@ -1,7 +1,9 @@
 //! The open calls of a caller, without I/O.
 
+use crate::details::Details;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 /// Maximum number of open calls of an application.
 pub(crate) const MOST: usize = 4096;
@@ -28,6 +30,8 @@ pub(crate) struct Call<S> {
     pub(crate) server: Option<(S, u64)>,
     /// The call goes to its second server: the first was not reached.
     pub(crate) is_second: bool,
+    /// The reason that the server has stated, by which its failure is known behind engines, and the details of the failure.
+    pub(crate) stated: Option<(Arc<str>, Details)>,
 }
 
 /// The reason why a call does not begin.
@@ -66,6 +70,7 @@ impl<S> Calls<S> {
                     copied: 0,
                     server: None,
                     is_second: false,
+                    stated: None,
                 });
                 Ok(())
             }

@@ -25,6 +25,7 @@ mod common;
 mod daemon;
 mod dedicated;
 mod delivery;
+mod details;
 mod end;
 mod given;
 mod grpc;

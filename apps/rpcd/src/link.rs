@@ -2,7 +2,9 @@
 
 use crate::calls::Calls;
 use crate::common::Common;
+use crate::details::{self, Details};
 use crate::given::Given;
+use crate::grpc;
 use crate::lends::{Lends, Waiting};
 use crate::mappings::Mapped;
 use crate::memory::Lending;
@@ -10,7 +12,7 @@ use crate::numbered::Numbered;
 use crate::origin::{Origin, Peer};
 use crate::outbox::{self, News, Outbox};
 use crate::sends::Sends;
-use crate::text::{text_in, text_of};
+use crate::text::{details_of, text_in, text_of};
 use crate::typed::Typed;
 use bertha_chunnels::rpc::FailureKind;
 use bertha_core::{Base, Buf, Error, ErrorKind, Runtime};
@@ -329,18 +331,32 @@ impl Link {
         self.outbox.lock().lends.lend(hint, write)
     }
 
-    /// Tells the party of the failure of a call.
-    pub(crate) fn tell_failure(&self, call: u64, refusal: &Refusal, may_have_run: bool) {
-        let text = refusal.reason.as_bytes();
+    /// Tells the party of the failure of a call. An application has the details in words.
+    pub(crate) fn tell_failure(&self, call: u64, refusal: &Refusal, details: &Details, may_have_run: bool) {
+        let own = match details {
+            Details::OfDaemon if self.has_frames() => grpc::own_details(refusal, &self.service),
+            _ => None,
+        };
+        let details = details.stated().or(own.as_deref()).unwrap_or_default();
         // A failure without its text is better than none.
-        let reason = self.lend(64, |room| Ok(text_in(room, text)?)).unwrap_or_default();
+        let told = |text: &str, details| {
+            self.lend(64, |room| Ok(text_in(room, text.as_bytes(), details)?)).unwrap_or_default()
+        };
+        let reason = match self.has_frames() || details.is_empty() {
+            true => told(&refusal.reason, details),
+            false => told(&format!("{}{}", refusal.reason, details::in_words(details)), &[]),
+        };
         self.tell(Descriptor::Failure { call, kind: refusal.kind, may_have_run, reason });
     }
 
-    /// Returns the text of a failure that the party has sent.
-    pub(crate) fn reason(&self, kind: FailureKind, reason: InHeap) -> Refusal {
-        let text = self.sends.read(reason.number, |sent| text_of(sent, reason.at));
-        Refusal { kind, reason: text.unwrap_or_default().into() }
+    /// Returns the failure that the party has sent.
+    pub(crate) fn failure(&self, kind: FailureKind, reason: InHeap) -> (Refusal, Details) {
+        self.sends.read(reason.number, |sent| {
+            let text = text_of(sent, reason.at).unwrap_or_default();
+            let details =
+                if self.has_frames() { details_of(sent, reason.at) } else { Details::OfServer(None) };
+            (Refusal { kind, reason: text.into() }, details)
+        })
     }
 }
 

@@ -5,6 +5,7 @@ use bertha_core::Error;
 use bertha_managed::Counted;
 use bertha_program::{Value, Watched};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// The labels of each series.
 const LABELS: [&str; 3] = ["caller", "service", "method"];
@@ -29,6 +30,12 @@ pub(crate) fn add(watched: &Watched, operator: &Operator) -> Result<(), Error> {
             .map(|counted| (labels(counted), Value::Times(Box::new(counted.times.clone()))))
             .collect()
     })?;
+    let garbled = Arc::clone(&state);
+    watched.counter(
+        "bertha_garbled_details_total",
+        "Failures of servers of gRPC with details that were too long or not understood.",
+        move || garbled.garbled_details.load(Ordering::Relaxed),
+    )?;
     watched.labelled(
         "bertha_not_taken_total",
         "Parties that were not taken or lost their place, by the door of the daemon and the reason.",

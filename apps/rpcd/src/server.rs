@@ -1,6 +1,7 @@
 //! The way of outcomes from a server.
 
 use crate::caller::{self, Breach, LONG, Outcome};
+use crate::details::Details;
 use crate::link::Link;
 use crate::state::State;
 use bertha_chunnels::rpc::FailureKind;
@@ -24,7 +25,10 @@ pub(crate) fn take<'a>(
             }
             Descriptor::Failure { call, kind, may_have_run, reason } => {
                 note(link, kind, may_have_run, state);
-                let failure = || Outcome::Failure { refusal: link.reason(kind, reason), may_have_run };
+                let failure = || {
+                    let (refusal, details) = link.failure(kind, reason);
+                    Outcome::Failure { refusal, details, may_have_run }
+                };
                 on_outcome(link, call, failure, now);
                 if reason.at != 0 {
                     link.done(reason.number);
@@ -34,7 +38,7 @@ pub(crate) fn take<'a>(
                 let dropped = || {
                     let reason = "the server dropped the call".into();
                     let refusal = Refusal { kind: FailureKind::Failed, reason };
-                    Outcome::Failure { refusal, may_have_run: true }
+                    Outcome::Failure { refusal, details: Details::OfDaemon, may_have_run: true }
                 };
                 on_outcome(link, call, dropped, now);
             }
@@ -52,7 +56,7 @@ pub(crate) fn take<'a>(
 pub(crate) fn end_all(link: &Link, refusal: &Refusal, may_have_run: bool, now: Duration) {
     let given: Vec<_> = link.given.lock().take_all().collect();
     for (caller, call) in given {
-        let outcome = Outcome::Failure { refusal: refusal.clone(), may_have_run };
+        let outcome = Outcome::Failure { refusal: refusal.clone(), details: Details::OfDaemon, may_have_run };
         caller::on_outcome(&caller, call, outcome, now);
     }
 }
@@ -66,9 +70,15 @@ fn on_outcome<'a>(link: &Link, call: u64, outcome: impl FnOnce() -> Outcome<'a>,
 }
 
 /// Ends a call with a failure that a server of another kind gives.
-pub(crate) fn fail(link: &Arc<Link>, call: u64, refusal: Refusal, may_have_run: bool, state: &State) {
+pub(crate) fn fail(
+    link: &Arc<Link>,
+    call: u64,
+    (refusal, details): (Refusal, Details),
+    may_have_run: bool,
+    state: &State,
+) {
     note(link, refusal.kind, may_have_run, state);
-    on_outcome(link, call, || Outcome::Failure { refusal, may_have_run }, state.now());
+    on_outcome(link, call, || Outcome::Failure { refusal, details, may_have_run }, state.now());
 }
 
 /// Notes a failure of a peer that takes calls and runs none. Without this it would have the fewest calls, and so get the most.

@@ -12,6 +12,7 @@ use bertha_datapath_shm::{Users, Waiting};
 use std::future::pending;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
@@ -31,6 +32,8 @@ pub(crate) struct State {
     /// Number of bytes to which each heap of an application grows.
     pub(crate) heap: usize,
     pub(crate) not_taken: NotTaken,
+    /// Number of failures whose details were not understood.
+    pub(crate) garbled_details: AtomicU64,
     pub(crate) plans: Arc<Plans>,
     /// The place for a large schema of which the name is made..
     naming: Semaphore,
@@ -57,6 +60,7 @@ impl State {
             waiting,
             heap,
             not_taken: NotTaken::default(),
+            garbled_details: AtomicU64::new(0),
             plans: Arc::default(),
             naming: Semaphore::new(1),
             reading: Semaphore::new(1),

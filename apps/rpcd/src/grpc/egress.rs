@@ -3,6 +3,7 @@
 mod request;
 
 use super::turns::Turns;
+use crate::details::Details;
 use crate::end::end;
 use crate::link::Link;
 use crate::state::State;
@@ -17,6 +18,7 @@ use request::{Asked, Failed, ask, origin};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -218,7 +220,10 @@ fn answer(link: &Arc<Link>, call: u64, outcome: Result<request::Answer, Failed>,
             }
         }
         Err(Failed { status, may_have_run }) => {
-            server::fail(link, call, status.refusal(), may_have_run, state)
+            if status.details == Details::Garbled {
+                state.garbled_details.fetch_add(1, Ordering::Relaxed);
+            }
+            server::fail(link, call, (status.refusal(), status.details), may_have_run, state)
         }
     }
 }

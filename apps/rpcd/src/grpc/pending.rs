@@ -1,12 +1,13 @@
 //! Calls that wait for their outcomes.
 
+use crate::details::Details;
 use bertha_managed::{Descriptor, Refusal};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use tokio::sync::oneshot;
 
-/// The outcome of a call: the descriptor of a response, whose frame waits at its party, or the reason of a failure.
-pub(super) type Outcome = Result<Descriptor, Refusal>;
+/// The outcome of a call: the descriptor of a response, whose frame waits at its party, or a failure with its details.
+pub(super) type Outcome = Result<Descriptor, (Refusal, Details)>;
 
 /// The calls of a party that wait for their outcomes, by their numbers.
 #[derive(Debug, Default)]

@@ -1,5 +1,9 @@
 //! The outcome of a call, as gRPC states it.
 
+use crate::details::{self, Details};
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::{Refusal, is_unseen};
 use http::{HeaderMap, HeaderValue};
@@ -25,6 +29,7 @@ pub(super) enum Code {
 pub(super) struct Status {
     pub(super) code: Code,
     pub(super) text: Cow<'static, str>,
+    pub(super) details: Details,
 }
 
 /// Number of letters of the longest text that is passed on.
@@ -32,15 +37,55 @@ const LONGEST: usize = 1024;
 
 const STATUS: &str = "grpc-status";
 const MESSAGE: &str = "grpc-message";
+const DETAILS: &str = "grpc-status-details-bin";
+
+/// The encoding of headers whose names end in "-bin".
+const BINARY: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new()
+        .with_encode_padding(false)
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+impl Code {
+    /// Returns the code that stands for a number.
+    fn of(number: u16) -> Self {
+        match number {
+            1 => Self::Cancelled,
+            3 | 9 | 11 => Self::InvalidArgument,
+            4 => Self::DeadlineExceeded,
+            5 => Self::NotFound,
+            7 | 16 => Self::PermissionDenied,
+            8 => Self::ResourceExhausted,
+            12 => Self::Unimplemented,
+            13 | 15 => Self::Internal,
+            14 => Self::Unavailable,
+            _ => Self::Unknown,
+        }
+    }
+
+    fn kind(self) -> FailureKind {
+        match self {
+            Self::ResourceExhausted => FailureKind::Overloaded,
+            Self::DeadlineExceeded => FailureKind::TimedOut,
+            Self::Unimplemented => FailureKind::UnknownMethod,
+            Self::InvalidArgument => FailureKind::Malformed,
+            Self::PermissionDenied => FailureKind::Denied,
+            Self::Unavailable => FailureKind::Unavailable,
+            Self::Cancelled | Self::Unknown | Self::NotFound | Self::Internal => FailureKind::Failed,
+        }
+    }
+}
 
 impl Status {
+    /// Makes a status that the daemon states.
     pub(super) fn new(code: Code, text: &str) -> Self {
-        Self { code, text: text.to_owned().into() }
+        Self { code, text: text.to_owned().into(), details: Details::OfDaemon }
     }
 
     /// Returns the status of a failure.
-    pub(super) fn of(kind: FailureKind, reason: &str) -> Self {
-        let code = match kind {
+    pub(super) fn of(refusal: &Refusal) -> Self {
+        let code = match refusal.kind {
             FailureKind::Overloaded | FailureKind::TooLarge => Code::ResourceExhausted,
             FailureKind::TimedOut => Code::DeadlineExceeded,
             FailureKind::UnknownMethod => Code::Unimplemented,
@@ -49,28 +94,36 @@ impl Status {
             FailureKind::Unavailable | FailureKind::Disconnected => Code::Unavailable,
             _ => Code::Unknown,
         };
-        Self::new(code, reason)
+        Self::new(code, &refusal.reason)
+    }
+
+    /// Returns the status with the details that its author has stated.
+    pub(super) fn with(self, details: Details) -> Self {
+        Self { details, ..self }
     }
 
     /// Returns the failure that a status stands for.
     pub(super) fn refusal(&self) -> Refusal {
-        let kind = match self.code {
-            Code::ResourceExhausted => FailureKind::Overloaded,
-            Code::DeadlineExceeded => FailureKind::TimedOut,
-            Code::Unimplemented => FailureKind::UnknownMethod,
-            Code::InvalidArgument => FailureKind::Malformed,
-            Code::PermissionDenied => FailureKind::Denied,
-            Code::Unavailable => FailureKind::Unavailable,
-            Code::Cancelled | Code::Unknown | Code::NotFound | Code::Internal => FailureKind::Failed,
-        };
-        Refusal { kind, reason: self.text.as_ref().into() }
+        Refusal { kind: self.code.kind(), reason: self.text.as_ref().into() }
     }
 
     /// Adds the status to trailers.
     pub(super) fn write(&self, trailers: &mut HeaderMap) {
-        trailers.insert(STATUS, HeaderValue::from(self.code as u16));
+        let own = match &self.details {
+            Details::OfDaemon => details::of_daemon(self.code as u16, &self.refusal(), None),
+            Details::OfServer(_) | Details::Garbled => None,
+        };
+        let details = self.details.stated().or(own.as_deref());
+        // Several codes are one kind of failure, and callers compare the code with that of the details.
+        let stated = details.and_then(details::code);
+        let code = stated.filter(|stated| *stated > 0 && Code::of(*stated).kind() == self.code.kind());
+        trailers.insert(STATUS, HeaderValue::from(code.unwrap_or(self.code as u16)));
         if let Ok(text) = HeaderValue::from_str(&escaped(&self.text)) {
             trailers.insert(MESSAGE, text);
+        }
+        if let Some(details) = details.and_then(|details| HeaderValue::from_str(&BINARY.encode(details)).ok())
+        {
+            trailers.insert(DETAILS, details);
         }
     }
 
@@ -79,21 +132,21 @@ impl Status {
         let code = trailers.get(STATUS).and_then(|code| code.to_str().ok()?.parse::<u16>().ok());
         let code = match code {
             Some(0) => return None,
-            Some(1) => Code::Cancelled,
-            Some(3 | 9 | 11) => Code::InvalidArgument,
-            Some(4) => Code::DeadlineExceeded,
-            Some(5) => Code::NotFound,
-            Some(7 | 16) => Code::PermissionDenied,
-            Some(8) => Code::ResourceExhausted,
-            Some(12) => Code::Unimplemented,
-            Some(13 | 15) => Code::Internal,
-            Some(14) => Code::Unavailable,
-            Some(_) => Code::Unknown,
+            Some(code) => Code::of(code),
             None => return Some(Self::new(Code::Internal, "the server gives no status")),
         };
         let text = trailers.get(MESSAGE).map_or_else(String::new, |text| unescaped(text.as_bytes()));
-        Some(Self { code, text: text.into() })
+        let details = trailers.get(DETAILS).map_or(Details::OfServer(None), |details| {
+            // No header is longer than what the connection takes.
+            BINARY.decode(details).map_or(Details::Garbled, |details| Details::read(&details))
+        });
+        Some(Self { code, text: text.into(), details })
     }
+}
+
+/// Returns the details of a refusal of the daemon of a call to a service.
+pub(crate) fn own_details(refusal: &Refusal, service: &str) -> Option<Vec<u8>> {
+    details::of_daemon(Status::of(refusal).code as u16, refusal, Some(service))
 }
 
 /// Adds the status of success to trailers.
@@ -163,7 +216,45 @@ mod tests {
     fn failures_keep_their_kinds() {
         use FailureKind::{Denied, Failed, Malformed, Overloaded, TimedOut, Unavailable, UnknownMethod};
         for kind in [Denied, Failed, Malformed, Overloaded, TimedOut, Unavailable, UnknownMethod] {
-            assert_eq!(Status::of(kind, "reason").refusal(), Refusal { kind, reason: "reason".into() });
+            let refusal = Refusal { kind, reason: "reason".into() };
+            assert_eq!(Status::of(&refusal).refusal(), refusal);
         }
+    }
+
+    #[test]
+    fn details_pass_as_they_came_with_the_code_that_they_state() {
+        // ABORTED with the text "no", as protobuf has it.
+        let bytes = b"\x08\x0a\x12\x02no";
+        for header in ["CAoSAm5v", "CAoSAm5v=="] {
+            let mut trailers = HeaderMap::new();
+            trailers.insert(STATUS, HeaderValue::from(10_u16));
+            trailers.insert(DETAILS, HeaderValue::from_static(header));
+            let status = Status::read(&trailers).unwrap();
+            if header.ends_with('=') {
+                assert_eq!(status.details, Details::Garbled, "padding that nothing needs");
+                continue;
+            }
+            assert_eq!(status.details.stated(), Some(&bytes[..]));
+            let passed = Status::of(&status.refusal()).with(status.details);
+            let mut again = HeaderMap::new();
+            passed.write(&mut again);
+            assert_eq!((&again[STATUS], &again[DETAILS]), (&trailers[STATUS], &trailers[DETAILS]));
+        }
+        let mut refused = HeaderMap::new();
+        Status::new(Code::PermissionDenied, "no").with(Details::read(bytes)).write(&mut refused);
+        assert_eq!(refused[STATUS], "7", "a code that contradicts the failure");
+    }
+
+    #[test]
+    fn details_that_are_no_base64_are_garbled_and_padding_may_be_there() {
+        let read = |header: &'static str| {
+            let mut trailers = HeaderMap::new();
+            trailers.insert(STATUS, HeaderValue::from(5_u16));
+            trailers.insert(DETAILS, HeaderValue::from_static(header));
+            Status::read(&trailers).unwrap().details
+        };
+        assert_eq!(read("CAU=").stated(), Some(&b"\x08\x05"[..]));
+        assert_eq!(read("CAU"), read("CAU="));
+        assert_eq!([read("no base64"), read("////")], [Details::Garbled, Details::Garbled]);
     }
 }

@@ -18,6 +18,15 @@ def code(call):
     return Code.OK
 
 
+def details(call):
+    """Returns the `google.rpc.Status` of a failure, encoded, or nothing."""
+    try:
+        call()
+    except grpc.RpcError as error:
+        return dict(error.trailing_metadata()).get("grpc-status-details-bin", b"")
+    return b""
+
+
 def check(channel):
     reserve = channel.unary_unary("/hotel.Hotel/Reserve")
     for nights in range(1, 51):
@@ -32,6 +41,8 @@ def check(channel):
     too_long = protobuf.asked("ada", 1, ["x" * (5 << 20)])
     assert code(lambda: reserve(too_long, timeout=20)) == Code.RESOURCE_EXHAUSTED
     assert code(lambda: reserve(protobuf.asked("eve", 1), timeout=20)) == Code.PERMISSION_DENIED
+    denied = details(lambda: reserve(protobuf.asked("eve", 1), timeout=20))
+    assert denied.startswith(b"\x08\x07") and b"google.rpc.ErrorInfo" in denied and b"DENIED" in denied, denied
     assert code(lambda: reserve(b"\xff", timeout=20)) == Code.INVALID_ARGUMENT
     for path in ["/hotel.Hotel/Leave", "/hotel.Motel/Reserve"]:
         assert code(lambda: channel.unary_unary(path)(b"", timeout=20)) == Code.UNIMPLEMENTED, path

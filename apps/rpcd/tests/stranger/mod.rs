@@ -74,7 +74,15 @@ impl Stranger {
     }
 }
 
-/// A server that answers as the hotel does: rooms of `eve` are refused, those of `slow` never come, and those of `traced` are named after
+/// Returns a `google.rpc.Status` with an `ErrorInfo`.
+fn sold_out() -> Vec<u8> {
+    let text = |field: u8, content: &[u8]| [&[field << 3 | 2, content.len() as u8], content].concat();
+    let info = [text(1, b"SOLD_OUT"), text(2, b"hotel.example")].concat();
+    let any = [text(1, b"type.googleapis.com/google.rpc.ErrorInfo"), text(2, &info)].concat();
+    [&[8, 10], &*text(2, b"sold out"), &*text(3, &any)].concat()
+}
+
+/// A server that answers as the hotel does: rooms of `eve` are refused, those of `sold out` and of `garbled` with details, those of `slow` never come, and those of `traced` are named after
 /// the trace of the call.
 #[derive(Clone)]
 struct Hotel;
@@ -94,6 +102,8 @@ impl UnaryService<Asked> for Hotel {
         Box::pin(async move {
             match customer.as_str() {
                 "eve" => Err(Status::new(Code::PermissionDenied, "no room for eve, 100 % sure")),
+                "sold out" => Err(Status::with_details(Code::Aborted, "sold out", sold_out().into())),
+                "garbled" => Err(Status::with_details(Code::Aborted, "sold out", b"\xff"[..].into())),
                 "slow" => std::future::pending().await,
                 "traced" => Ok(Response::new(Answered { room: trace, price: 0 })),
                 _ => {

@@ -131,7 +131,7 @@ async fn call<'a>(
     let gone = || Status::new(Code::Unavailable, "the daemon ends");
     let response = match (&mut call.outcome).await {
         Ok(Ok(response)) => response,
-        Ok(Err(refusal)) => return Err(Status::of(refusal.kind, &refusal.reason)),
+        Ok(Err((refusal, details))) => return Err(Status::of(&refusal).with(details)),
         Err(_) => return Err(gone()),
     };
     call.response = Some(response);

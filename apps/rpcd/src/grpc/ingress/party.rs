@@ -8,7 +8,7 @@ use crate::grpc::status::{Code, Status};
 use crate::link::Link;
 use crate::origin::Peer;
 use crate::state::State;
-use crate::text::text_of;
+use crate::text::{details_of, text_of};
 use bertha_managed::attach::Role;
 use bertha_managed::{Descriptor, Refusal};
 use parking_lot::Mutex;
@@ -109,8 +109,9 @@ async fn tend(link: Arc<Link>, calls: Arc<Pending>, state: Arc<State>) {
                 Descriptor::Response { call, .. } => calls.end(call, Ok(descriptor)),
                 Descriptor::Failure { call, kind, reason, .. } => {
                     let frame = link.waiting(&descriptor);
-                    let text = frame.and_then(|frame| text_of(&frame, reason.at)).unwrap_or_default();
-                    calls.end(call, Err(Refusal { kind, reason: text.into() }))
+                    let read = |frame| (text_of(&frame, reason.at), details_of(&frame, reason.at));
+                    let (text, details) = frame.map(read).unwrap_or_default();
+                    calls.end(call, Err((Refusal { kind, reason: text.unwrap_or_default().into() }, details)))
                 }
                 // Notices about frames, of which there are none.
                 _ => Ok(()),
