@@ -5,7 +5,9 @@ use crate::handshake::CurrentAgreement;
 use crate::observing::{self, EntryGuard, Parts};
 use crate::uncloned::uncloned;
 use crate::{Agreement, Session};
-use bertha_core::{Addr, Base, Connection, Drops, PeerIdentity, Statistics, forward};
+use bertha_core::{
+    Addr, Base, Connection, Drops, Error, Gather, Gathered, PeerIdentity, Statistics, forward,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -134,5 +136,12 @@ impl<C: Connection> Connection for Negotiated<C> {
     /// Returns the identity of the [agreement](Agreement::peer), or else that for which the datapath vouches.
     fn peer_identity(&self) -> Option<PeerIdentity> {
         self.explain().peer().or_else(|| self.base().peer_identity())
+    }
+}
+
+/// A stack whose top sends messages of several parts: the empty one.
+impl<C: Gather> Gather for Negotiated<C> {
+    fn send_gathered(&self, message: Gathered) -> impl Future<Output = Result<(), Error>> + Send {
+        self.connection.send_gathered(message)
     }
 }

@@ -22,6 +22,15 @@ pub trait Room {
     /// Returns the bytes from this address on. The caller asks for bytes of a single reservation only.
     fn bytes(&mut self, at: u64, len: usize) -> &mut [u8];
 
+    /// Leaves a row of so many bytes, to which the reference at `reference` of this room leads, at the address `from` of the memory from which
+    /// messages come. Returns false if it has to be copied, which the default says.
+    ///
+    /// A room that leaves a row sees to it that the row comes to where the message is read, writes the address that it will have there into the
+    /// eight bytes at `reference`, and is trusted no more than the memory: a reader of the message has to check the row.
+    fn leave(&mut self, _reference: u64, _from: u64, _bytes: usize) -> bool {
+        false
+    }
+
     /// Copies bytes into room of their own, and returns their address.
     ///
     /// # Errors

@@ -58,7 +58,8 @@ fn give(
         return Err(refusal.clone());
     }
     // The request is in the memory of the daemon, and no message of the caller any more.
-    open.server = Some(delivery::deliver(&state.services, caller, request, (0, milliseconds), state.now())?);
+    let given = delivery::deliver(&state.services, caller, request, (0, milliseconds), state.now())?;
+    open.server = Some((given.server, given.number));
     open.is_second = true;
     Ok(())
 }

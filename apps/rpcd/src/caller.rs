@@ -1,9 +1,10 @@
 //! The way of requests from a caller to a server, and of outcomes back.
 
 use crate::calls::{Calls, NotBegun};
-use crate::delivery;
+use crate::delivery::{self, Given};
 use crate::details::Details;
 use crate::link::{Caller, Link, Open};
+use crate::memory::Leaving;
 use crate::services::Services;
 use crate::state::State;
 use bertha_chunnels::rpc::FailureKind;
@@ -23,10 +24,21 @@ pub(crate) struct Breach(pub(crate) &'static str);
 #[derive(Debug)]
 pub(crate) enum Outcome<'a> {
     /// A response, which lies in the send heap of this server.
-    Response(&'a Link, InHeap),
+    Response(&'a Arc<Link>, InHeap),
     /// The call failed.
     Failure { refusal: Refusal, details: Details, may_have_run: bool },
 }
+
+/// A response for a caller.
+#[derive(Debug, Clone, Copy)]
+struct Response<'a> {
+    copy: InHeap,
+    /// The server that has sent it, with its number of the message.
+    of: Option<(&'a Arc<Link>, u32)>,
+}
+
+/// The response of a call that fails.
+const NONE: Response<'_> = Response { copy: InHeap { at: 0, bytes: 0, number: 0 }, of: None };
 
 /// Takes up to 64 descriptors of a caller. What passes the engines is [carried on](carry_on) before the next ones are taken.
 pub(crate) fn take(link: &Arc<Link>, descriptors: &[Descriptor], now: Duration) -> Result<(), Breach> {
@@ -78,7 +90,7 @@ fn work(link: &Arc<Link>, caller: &mut Caller, now: Duration) {
     let Copies { made, .. } = copies;
     made.into_iter().for_each(|(call, bytes)| calls.set_copied(call, bytes));
     for message in chain.take_outcomes() {
-        tell(link, calls, message, InHeap::default(), false);
+        tell(link, calls, message, NONE, false);
     }
     for request in requests.take_ended().filter(|message| message.kind == Kind::Request) {
         drop(end(link, calls, request.call));
@@ -86,22 +98,22 @@ fn work(link: &Arc<Link>, caller: &mut Caller, now: Duration) {
     passed.extend(requests.drain());
 }
 
-/// Ends a call with an outcome that a server gives.
-pub(crate) fn on_outcome(link: &Arc<Link>, call: u64, outcome: Outcome<'_>, now: Duration) {
+/// Ends a call with an outcome that a server gives. Returns true if the response is needed in the server's memory until it has been sent.
+pub(crate) fn on_outcome(link: &Arc<Link>, call: u64, outcome: Outcome<'_>, now: Duration) -> bool {
     let open = &mut link.caller.lock().open;
-    let Some(begun) = open.calls.get(call) else { return };
+    let Some(begun) = open.calls.get(call) else { return false };
     let method = begun.method;
     let (kind, response, may_have_run) = match outcome {
         Outcome::Response(server, message) => match copy_response(link, server, method, message) {
-            Ok(response) => (Kind::Response, response, true),
-            Err(fault) => (Kind::Failure(Refusal::of_fault(&fault, "response")), InHeap::default(), true),
+            Ok(copy) => (Kind::Response, Response { copy, of: Some((server, message.number)) }, true),
+            Err(fault) => (Kind::Failure(Refusal::of_fault(&fault, "response")), NONE, true),
         },
         Outcome::Failure { refusal, details, may_have_run } => {
             begun.stated = Some((Arc::clone(&refusal.reason), details));
-            (Kind::Failure(refusal), InHeap::default(), may_have_run)
+            (Kind::Failure(refusal), NONE, may_have_run)
         }
     };
-    answer(link, open, message_of(call, method, kind, response), response, may_have_run, now);
+    answer(link, open, message_of(call, method, kind, response.copy), response, may_have_run, now)
 }
 
 /// Ends all calls of a caller that has gone.
@@ -156,48 +168,64 @@ fn give(link: &Arc<Link>, open: &mut Open, request: Message, now: Duration, serv
     let Some(call) = open.calls.get(request.call) else { return };
     let sent = (call.message, call.milliseconds);
     match delivery::deliver(services, link, &request, sent, now) {
-        Ok(server) => {
-            call.server = Some(server);
-            link.done(call.message);
+        Ok(Given { server, number, is_held }) => {
+            call.server = Some((server, number));
+            if !is_held {
+                link.done(call.message);
+            }
             open.calls.set_copied(request.call, 0);
         }
         Err(refusal) => {
             let failure = Message { kind: Kind::Failure(refusal), content: None, ..request };
-            answer(link, open, failure, InHeap::default(), false, now);
+            answer(link, open, failure, NONE, false, now);
         }
     }
 }
 
-/// Leads an outcome through the engines, and tells the caller of it.
+/// Leads an outcome through the engines, and tells the caller of it. Returns true if the response is still needed in the server's memory.
 fn answer(
     link: &Link,
     open: &mut Open,
     outcome: Message,
-    response: InHeap,
+    response: Response<'_>,
     may_have_run: bool,
     now: Duration,
-) {
+) -> bool {
     let Open { chain, calls, outcomes } = open;
     let _has_room = outcomes.push(outcome);
     chain.responses(outcomes, now);
+    let mut is_held = false;
     for outcome in outcomes.drain() {
-        tell(link, calls, outcome, response, may_have_run);
+        is_held |= tell(link, calls, outcome, response, may_have_run);
     }
+    is_held
 }
 
-/// Tells the caller of the outcome of a call.
-fn tell(link: &Link, calls: &mut Calls<Arc<Link>>, outcome: Message, response: InHeap, may_have_run: bool) {
+/// Tells the caller of the outcome of a call. Returns true if the response is still needed in the server's memory.
+fn tell(
+    link: &Link,
+    calls: &mut Calls<Arc<Link>>,
+    outcome: Message,
+    response: Response<'_>,
+    may_have_run: bool,
+) -> bool {
     let stated = end(link, calls, outcome.call);
-    match outcome.kind {
-        Kind::Failure(refusal) => {
-            if response.at != 0 {
-                link.take_back(&[response.number]);
+    let Response { copy, of } = response;
+    match (outcome.kind, of) {
+        (Kind::Failure(refusal), _) => {
+            if copy.at != 0 {
+                link.take_back(&[copy.number]);
             }
             let is_it = |(reason, _): &(Arc<str>, Details)| Arc::ptr_eq(reason, &refusal.reason);
             let details = stated.filter(is_it).map(|(_, details)| details).unwrap_or_default();
             link.tell_failure(outcome.call, &refusal, &details, may_have_run);
+            false
         }
-        _ => link.tell(Descriptor::Response { call: outcome.call, message: response }),
+        (_, Some(of)) => link.tell_from(Descriptor::Response { call: outcome.call, message: copy }, of),
+        (_, None) => {
+            link.tell(Descriptor::Response { call: outcome.call, message: copy });
+            false
+        }
     }
 }
 
@@ -227,7 +255,8 @@ fn copy_response(link: &Link, server: &Link, method: u32, message: InHeap) -> Re
     let plan = &server.typed.plan;
     server.sends.read(message.number, |sent| {
         link.lend(message.bytes, |room| {
-            plan.copy(messages.response, sent, message.at, room, Limits::default())
+            let mut room = Leaving { room, heap: sent.heap() };
+            plan.copy(messages.response, sent, message.at, &mut room, Limits::default())
         })
     })
 }

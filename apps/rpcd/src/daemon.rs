@@ -31,8 +31,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 /// Number of applications that wait in the kernel to be taken.
@@ -151,13 +151,16 @@ impl Daemon {
         // Operators may keep the state for longer.
         let _threads = Ending(&state);
         tokio::select! {
-            never = take(&applications.socket, APPLICATIONS, (Door::Socket, &state.not_taken), |socket| {
+            never = take(&applications.socket, APPLICATIONS, (Door::Socket, &state.not_taken), |socket, place| {
                 let state = Arc::clone(&state);
-                async move { serve(socket, state).await }
+                async move { serve(socket, place, state).await }
             }) => match never {},
-            never = take(&operators.socket, OPERATORS, (Door::Orders, &state.not_taken), |socket| {
+            never = take(&operators.socket, OPERATORS, (Door::Orders, &state.not_taken), |socket, place| {
                 let operator = operator.clone();
-                async move { orders::serve(socket, &operator).await }
+                async move {
+                    orders::serve(socket, &operator).await;
+                    drop(place);
+                }
             }) => match never {},
             () = taking(listening) => Err(Error::new(ErrorKind::Closed, "the daemon hears no other daemons any more")),
             () = taking(grpc) => Err(Error::new(ErrorKind::Closed, "the daemon hears no callers of gRPC any more")),
@@ -191,12 +194,12 @@ fn places(descriptors: u64, peers: &Peers) -> Places {
     places
 }
 
-/// Takes connections, of which so many are served at once. Others wait in the kernel.
+/// Takes connections, of which so many have a place at once. Others wait in the kernel.
 async fn take<F>(
     listener: &UnixListener,
     most: usize,
     (door, not_taken): (Door, &NotTaken),
-    serve: impl Fn(UnixStream) -> F,
+    serve: impl Fn(UnixStream, OwnedSemaphorePermit) -> F,
 ) -> Infallible
 where
     F: Future<Output = ()> + Send + 'static,
@@ -208,11 +211,7 @@ where
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { continue };
         match listener.accept().await {
             Ok((socket, _)) => {
-                let serving = serve(socket);
-                tasks.spawn(async move {
-                    serving.await;
-                    drop(place);
-                });
+                tasks.spawn(serve(socket, place));
             }
             Err(error) => {
                 not_taken.unaccepted(door, &error);
@@ -251,9 +250,10 @@ async fn connect(mut dials: UnboundedReceiver<Dial>, peers: &Peers, state: &Arc<
     }
 }
 
-async fn serve(mut socket: UnixStream, state: Arc<State>) {
+async fn serve(mut socket: UnixStream, place: OwnedSemaphorePermit, state: Arc<State>) {
     match hear(&mut socket, &state).await {
         Ok(link) => {
+            link.keep_place(place);
             let (service, all) = (link.service.clone(), Arc::clone(&state));
             state.dedicated.run(&service, async move { exchange(link, socket, &all).await }).await;
         }

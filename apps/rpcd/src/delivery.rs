@@ -2,6 +2,7 @@
 
 use crate::given::NotGiven;
 use crate::link::Link;
+use crate::memory::Leaving;
 use crate::services::Services;
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::{Descriptor, InHeap, Message, Refusal};
@@ -12,34 +13,43 @@ use std::time::Duration;
 /// Number of servers to which a call is led that have gone before they got it.
 const GONE: usize = 4;
 
-/// Gives a request to the server of its caller's service, and returns the server with its number of the call. Where another thread ends a
-/// server that was found, the next is found.
+/// A call that a server has been given.
+#[derive(Debug)]
+pub(crate) struct Given {
+    pub(crate) server: Arc<Link>,
+    /// The server's number of the call.
+    pub(crate) number: u64,
+    /// The request is needed in the caller's memory until it has been sent.
+    pub(crate) is_held: bool,
+}
+
+/// Gives a request to the server of its caller's service. Where another thread ends a server that was found, the next is found.
 pub(crate) fn deliver(
     services: &Services,
     caller: &Arc<Link>,
     request: &Message,
     sent: (u32, u32),
     now: Duration,
-) -> Result<(Arc<Link>, u64), Refusal> {
+) -> Result<Given, Refusal> {
     let mut left = GONE;
     loop {
         let server = services.server_of(caller, now)?;
         match give(&server, caller, request, sent) {
-            Ok(number) => return Ok((server, number)),
+            Ok((number, is_held)) => return Ok(Given { server, number, is_held }),
             Err(_) if left > 0 && server.given.lock().has_ended() => left -= 1,
             Err(refusal) => return Err(refusal),
         }
     }
 }
 
-/// Gives a request to a server, and returns the server's number of the call. The request has a number among the messages of the caller, and
-/// so many milliseconds are left.
+/// Gives a request to a server, and returns the server's number of the call, with true if the caller's memory is still needed. The request has a
+/// number among the messages of the caller, and so many milliseconds are left.
 fn give(
     link: &Link,
     caller: &Arc<Link>,
     request: &Message,
     (number, milliseconds): (u32, u32),
-) -> Result<u64, Refusal> {
+) -> Result<(u64, bool), Refusal> {
     let message =
         copy_request(link, caller, request, number).map_err(|fault| Refusal::of_fault(&fault, "request"))?;
     let bytes = if link.has_heap() { message.bytes as usize } else { 0 };
@@ -50,8 +60,8 @@ fn give(
         refusal(not_given)
     })?;
     let Message { method, trace, .. } = *request;
-    link.tell(Descriptor::Request { call, method, message, milliseconds, trace });
-    Ok(call)
+    let descriptor = Descriptor::Request { call, method, message, milliseconds, trace };
+    Ok((call, link.tell_from(descriptor, (caller, number))))
 }
 
 #[cold]
@@ -84,7 +94,15 @@ fn copy_request(link: &Link, caller: &Link, request: &Message, number: u32) -> R
             link.lend(request.bytes, |room| plan.copy(messages.request, &**content, request.at, room, limits))
         }
         None => caller.sends.read(number, |sent| {
-            link.lend(request.bytes, |room| plan.copy(messages.request, sent, request.at, room, limits))
+            link.lend(request.bytes, |room| {
+                plan.copy(
+                    messages.request,
+                    sent,
+                    request.at,
+                    &mut Leaving { room, heap: sent.heap() },
+                    limits,
+                )
+            })
         }),
     }
 }

@@ -3,9 +3,11 @@
 use crate::common::Common;
 use crate::memory::Lending;
 use crate::numbered::Numbered;
+use crate::rows::{Outgoing, Sender};
 use bertha_managed::heap::{Lent, Region};
 use bertha_managed::{Descriptor, InHeap};
 use bertha_schemas::{Fault, PrivateMemory, Room};
+use std::sync::Arc;
 
 /// The messages that a party gets.
 #[derive(Debug)]
@@ -20,11 +22,15 @@ pub(crate) enum Lends {
 /// Frames for another daemon. Each begins with room for its descriptor.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    frames: Numbered<PrivateMemory>,
+    frames: Numbered<Outgoing>,
     /// Number of bytes of the longest frame.
     longest: usize,
     /// Memory that is used again.
     spare: Vec<PrivateMemory>,
+    /// Rows may be left in the heaps of applications.
+    leaves_rows: bool,
+    /// A frame had rows.
+    had_rows: bool,
 }
 
 /// Number of frames whose memory is kept.
@@ -50,9 +56,24 @@ impl Lends {
             Self::Frames(waiting) => {
                 let mut frame = waiting.empty();
                 frame.reserve(Descriptor::SIZE)?;
-                let at = write(&mut Lending::Frame(&mut frame))?;
-                Ok(InHeap { at, bytes: hint, number: waiting.add(frame)? })
+                let mut message = Outgoing::new(frame, waiting.leaves_rows);
+                let at = write(&mut Lending::Frame(&mut message))?;
+                Ok(InHeap { at, bytes: hint, number: waiting.add(message)? })
             }
+        }
+    }
+
+    /// Keeps the message of a sender, as long as the message of this number needs it that was made of it. Returns false if it needs nothing.
+    pub(crate) fn hold<S: Sender + 'static>(&mut self, number: u32, sender: &Arc<S>, of_sender: u32) -> bool {
+        match self {
+            Self::Frames(waiting) if waiting.had_rows => match waiting.frames.get_mut(number) {
+                Some(message) if message.has_rows() => {
+                    message.hold(Arc::clone(sender) as _, of_sender);
+                    true
+                }
+                _ => false,
+            },
+            _ => false,
         }
     }
 
@@ -78,11 +99,17 @@ impl Lends {
 impl Waiting {
     /// Creates an empty set of frames of up to so many bytes each, in the room that all parties have in common.
     pub(crate) fn new(longest: usize, common: Common) -> Self {
-        Self { frames: Numbered::new(common), longest, spare: Vec::new() }
+        let frames = Numbered::new(common);
+        Self { frames, longest, spare: Vec::new(), leaves_rows: false, had_rows: false }
     }
 
-    /// Takes a frame out. A number without a frame has none.
-    pub(crate) fn take(&mut self, number: u32) -> Option<PrivateMemory> {
+    /// Lets messages leave rows in the heaps of their senders, or not.
+    pub(crate) fn leave_rows(&mut self, leaves_rows: bool) {
+        self.leaves_rows = leaves_rows;
+    }
+
+    /// Takes a message out. A number without a message has none.
+    pub(crate) fn take(&mut self, number: u32) -> Option<Outgoing> {
         self.frames.take(number)
     }
 
@@ -103,11 +130,13 @@ impl Waiting {
         self.spare.pop().unwrap_or_else(|| PrivateMemory::of(self.longest))
     }
 
-    fn add(&mut self, frame: PrivateMemory) -> Result<u32, Fault> {
-        let bytes = frame.used();
-        if !self.frames.has_room(bytes) {
+    fn add(&mut self, mut message: Outgoing) -> Result<u32, Fault> {
+        let bytes = message.bytes();
+        if bytes > self.longest || !self.frames.has_room(bytes) {
             return Err(Fault::NoRoom);
         }
-        Ok(self.frames.add(frame, bytes))
+        message.place_rows();
+        self.had_rows |= message.has_rows();
+        Ok(self.frames.add(message, bytes))
     }
 }

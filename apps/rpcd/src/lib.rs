@@ -51,6 +51,7 @@ mod rooms;
 mod route;
 mod routes;
 mod routing;
+mod rows;
 mod run;
 mod sends;
 mod server;

@@ -10,7 +10,8 @@ use crate::mappings::Mapped;
 use crate::memory::Lending;
 use crate::numbered::Numbered;
 use crate::origin::{Origin, Peer};
-use crate::outbox::{self, News, Outbox};
+use crate::outbox::{self, News, Outbox, Told};
+use crate::rows::Sender;
 use crate::sends::Sends;
 use crate::text::{details_of, text_in, text_of};
 use crate::typed::Typed;
@@ -20,13 +21,13 @@ use bertha_managed::attach::{Hello, Role};
 use bertha_managed::heap::{Foreign, Lent, Region};
 use bertha_managed::{Burst, Chain, Descriptor, Done, InHeap, Message, Refusal, Signal};
 use bertha_runtime::tokio::TokioRuntime;
-use bertha_schemas::{Digest, Fault, PrivateMemory, Schema};
+use bertha_schemas::{Digest, Fault, Memory, PrivateMemory, Schema};
 use parking_lot::{Mutex, RwLock};
 use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::Waker;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 /// Number of descriptors that wait to be heard, besides calls, above which nothing more is taken of a caller.
 const UNHEARD: usize = 1024;
@@ -46,6 +47,8 @@ pub(crate) struct Link {
     peer: Option<Peer>,
     /// The mappings of an application. Other parties have none.
     mapped: Option<Mapped>,
+    /// The place among applications. It is free when nobody holds the memory any more: a message may still be sent when its application has gone.
+    place: OnceLock<OwnedSemaphorePermit>,
     /// Number of bytes that its messages may take, in each direction.
     pub(crate) heap: usize,
     pub(crate) sends: Sends,
@@ -137,6 +140,7 @@ impl Link {
             role,
             peer,
             mapped: None,
+            place: OnceLock::new(),
             heap,
             sends,
             outbox: Mutex::new(Outbox::new(lends)),
@@ -150,6 +154,12 @@ impl Link {
             difference: Mutex::default(),
             typed,
         }
+    }
+
+    /// Keeps the place of an application as long as its memory.
+    pub(crate) fn keep_place(&self, place: OwnedSemaphorePermit) {
+        // It has one.
+        let _ = self.place.set(place);
     }
 
     /// Returns true for an application, whose messages lie in heaps.
@@ -191,12 +201,19 @@ impl Link {
         self.outbox.lock().take(descriptors)
     }
 
-    /// Returns the bytes that tell the party of a descriptor.
-    pub(crate) fn bytes_of(&self, descriptor: Descriptor, base: &impl Base) -> Result<Buf, Error> {
+    /// Returns what tells the party of a descriptor.
+    pub(crate) fn told_of(&self, descriptor: Descriptor, base: &impl Base) -> Result<Told, Error> {
         match self.sends {
             // The message lies in memory that is shared, and the descriptor is all.
-            Sends::Heap(_) => outbox::bytes_of(descriptor, base),
-            Sends::Frames(_) => self.outbox.lock().bytes_of(descriptor, base),
+            Sends::Heap(_) => outbox::bytes_of(descriptor, base).map(Told::Whole),
+            Sends::Frames(_) => self.outbox.lock().told_of(descriptor, base),
+        }
+    }
+
+    /// Lets messages for another daemon leave rows in the heaps of their senders, or not.
+    pub(crate) fn leave_rows(&self, leaves_rows: bool) {
+        if let Lends::Frames(waiting) = &mut self.outbox.lock().lends {
+            waiting.leave_rows(leaves_rows);
         }
     }
 
@@ -291,6 +308,17 @@ impl Link {
         self.waits.notify_one();
     }
 
+    /// Tells the party of a message that `sender` has sent under this number. Returns true if the sender's message is needed until it has been
+    /// [passed on](crate::rows::Held), which tells the sender then.
+    pub(crate) fn tell_from(&self, descriptor: Descriptor, (sender, number): (&Arc<Self>, u32)) -> bool {
+        let mut outbox = self.outbox.lock();
+        let is_held = outbox.lends.hold(descriptor.message().number, sender, number);
+        outbox.push(descriptor);
+        drop(outbox);
+        self.waits.notify_one();
+        is_held
+    }
+
     /// Gives up a message of the party that is needed no more.
     pub(crate) fn done(&self, message: u32) {
         match &self.sends {
@@ -304,7 +332,8 @@ impl Link {
 
     /// Takes the frame of a descriptor that waits for the party.
     pub(crate) fn waiting(&self, descriptor: &Descriptor) -> Option<PrivateMemory> {
-        self.outbox.lock().waiting(descriptor)
+        let message = self.outbox.lock().waiting(descriptor);
+        message?.whole()
     }
 
     /// Keeps a frame that the party has sent, and returns its number.
@@ -357,6 +386,16 @@ impl Link {
                 if self.has_frames() { details_of(sent, reason.at) } else { Details::OfServer(None) };
             (Refusal { kind, reason: text.into() }, details)
         })
+    }
+}
+
+impl Sender for Link {
+    fn read(&self, number: u32, at: u64, into: &mut [u8]) -> bool {
+        self.sends.read(number, |sent| sent.read(at, into).is_ok())
+    }
+
+    fn done(&self, number: u32) {
+        Self::done(self, number);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Messages as the interpreter of schemas sees them.
 
+use crate::rows::Outgoing;
 use bertha_core::{Buf, Error, ErrorKind};
 use bertha_managed::heap::{Foreign, Message};
 use bertha_schemas::{Frame, Memory, NoRoom, Outside, PrivateMemory, Room};
@@ -19,7 +20,15 @@ pub(crate) enum Lending<'a, 'heap> {
     /// A message in the receive heap of an application.
     Heap(&'a mut Message<'heap>),
     /// A message for another daemon.
-    Frame(&'a mut PrivateMemory),
+    Frame(&'a mut Outgoing),
+}
+
+/// A room for a copy of what lies in the heap of an application, if it does.
+#[derive(Debug)]
+pub(crate) struct Leaving<'room, 'a, 'heap> {
+    pub(crate) room: &'room mut Lending<'a, 'heap>,
+    /// The heap in which rows may be left.
+    pub(crate) heap: Option<&'room Foreign>,
 }
 
 /// Makes a buffer of a frame, with the frame's headroom and without a copy.
@@ -29,6 +38,16 @@ pub(crate) fn into_buf(frame: PrivateMemory) -> Result<Buf, Error> {
     })?;
     bytes.advance(PrivateMemory::HEADROOM)?;
     Ok(bytes)
+}
+
+impl Sent<'_> {
+    /// Returns the heap in which the messages lie, if they do.
+    pub(crate) fn heap(&self) -> Option<&Foreign> {
+        match self {
+            Self::Heap(heap) => Some(heap),
+            Self::Frame(_) => None,
+        }
+    }
 }
 
 impl Memory for Sent<'_> {
@@ -46,7 +65,7 @@ impl Room for Lending<'_, '_> {
     fn reserve(&mut self, bytes: usize) -> Result<u64, NoRoom> {
         match self {
             Self::Heap(message) => message.reserve(bytes).ok_or(NoRoom),
-            Self::Frame(frame) => frame.reserve(bytes),
+            Self::Frame(message) => message.frame.reserve(bytes),
         }
     }
 
@@ -54,7 +73,7 @@ impl Room for Lending<'_, '_> {
     fn bytes(&mut self, at: u64, len: usize) -> &mut [u8] {
         match self {
             Self::Heap(message) => message.bytes(at, len),
-            Self::Frame(frame) => frame.bytes(at, len),
+            Self::Frame(message) => message.frame.bytes(at, len),
         }
     }
 
@@ -62,8 +81,33 @@ impl Room for Lending<'_, '_> {
     fn put(&mut self, bytes: &[u8]) -> Result<u64, NoRoom> {
         match self {
             Self::Heap(message) => message.put(bytes).ok_or(NoRoom),
-            Self::Frame(frame) => frame.put(bytes),
+            Self::Frame(message) => message.frame.put(bytes),
         }
+    }
+}
+
+impl Room for Leaving<'_, '_, '_> {
+    #[inline]
+    fn reserve(&mut self, bytes: usize) -> Result<u64, NoRoom> {
+        self.room.reserve(bytes)
+    }
+
+    #[inline]
+    fn bytes(&mut self, at: u64, len: usize) -> &mut [u8] {
+        self.room.bytes(at, len)
+    }
+
+    #[inline]
+    fn leave(&mut self, reference: u64, from: u64, bytes: usize) -> bool {
+        match (&mut *self.room, self.heap) {
+            (Lending::Frame(message), Some(heap)) => message.leave(heap, reference, from, bytes),
+            _ => false,
+        }
+    }
+
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) -> Result<u64, NoRoom> {
+        self.room.put(bytes)
     }
 }
 

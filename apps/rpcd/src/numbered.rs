@@ -42,6 +42,11 @@ impl<T> Numbered<T> {
         self.frames.get(&number).map(|(frame, _)| frame)
     }
 
+    /// Returns a frame, whose number of bytes stays.
+    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
+        self.frames.get_mut(&number).map(|(frame, _)| frame)
+    }
+
     /// Takes a frame out.
     pub(crate) fn take(&mut self, number: u32) -> Option<T> {
         let (frame, bytes) = self.frames.remove(&number)?;

@@ -2,7 +2,8 @@
 
 use crate::lends::{Lends, Waiting};
 use crate::memory::into_buf;
-use bertha_core::{Base, Buf, Error};
+use crate::rows::Outgoing;
+use bertha_core::{Base, Buf, Error, Gathered};
 use bertha_managed::heap::Region;
 use bertha_managed::{Descriptor, Done};
 use bertha_schemas::{Frame, PrivateMemory, Room};
@@ -16,6 +17,15 @@ pub(crate) struct Outbox {
     /// Number of requests and cancellations among the descriptors, which the room for requests bounds.
     calls: usize,
     done: Done,
+}
+
+/// What a party is told of a descriptor.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// The bytes.
+    Whole(Buf),
+    /// Bytes, and behind them rows in the heap of an application.
+    InParts(Gathered),
 }
 
 /// The regions that came since the last look.
@@ -61,27 +71,37 @@ impl Outbox {
         News { regions, granted }
     }
 
-    /// Takes the frame of a descriptor.
-    pub(crate) fn waiting(&mut self, descriptor: &Descriptor) -> Option<PrivateMemory> {
+    /// Takes the message of a descriptor.
+    pub(crate) fn waiting(&mut self, descriptor: &Descriptor) -> Option<Outgoing> {
         match &mut self.lends {
             Lends::Heap(_) => None,
             Lends::Frames(waiting) => waiting.take(descriptor.message().number),
         }
     }
 
-    /// Returns the bytes that tell a party of a descriptor, in front of the message of its frame if there is one.
-    pub(crate) fn bytes_of(&mut self, descriptor: Descriptor, base: &impl Base) -> Result<Buf, Error> {
-        let Some(mut frame) = self.waiting(&descriptor) else { return bytes_of(descriptor, base) };
+    /// Returns what tells a party of a descriptor, in front of its message if there is one.
+    pub(crate) fn told_of(&mut self, descriptor: Descriptor, base: &impl Base) -> Result<Told, Error> {
+        let Some(mut message) = self.waiting(&descriptor) else {
+            return bytes_of(descriptor, base).map(Told::Whole);
+        };
         let head = descriptor.to_bytes();
-        frame.bytes(Frame::MESSAGE, head.len()).copy_from_slice(&head);
+        message.frame.bytes(Frame::MESSAGE, head.len()).copy_from_slice(&head);
+        let (frame, rows, held) = message.into_parts();
+        let bytes = self.bytes_of(frame, base)?;
+        Ok(if rows.is_empty() {
+            Told::Whole(bytes)
+        } else {
+            Told::InParts(Gathered::new(bytes, rows).holding(held))
+        })
+    }
+
+    /// Makes a buffer of a frame.
+    fn bytes_of(&mut self, frame: PrivateMemory, base: &impl Base) -> Result<Buf, Error> {
         // A short frame is copied, so that its memory is used again. A long one would cost more to copy.
         if !Waiting::is_short(&frame) && base.reserved() <= PrivateMemory::HEADROOM {
             return into_buf(frame);
         }
-        let bytes = base.buffer(frame.used()).map(|mut bytes| {
-            bytes.copy_from_slice(frame.as_bytes());
-            bytes
-        });
+        let bytes = Buf::copy_of(frame.as_bytes(), base.reserved().max(PrivateMemory::HEADROOM));
         if let Lends::Frames(waiting) = &mut self.lends {
             waiting.keep(frame);
         }

@@ -4,6 +4,8 @@ use crate::attach::{Attached, send};
 use crate::caller::Breach;
 use crate::end::end;
 use crate::link::Link;
+use crate::outbox::{Told, bytes_of};
+use crate::peer::{Way, Whole};
 use crate::state::State;
 use crate::{caller, server};
 use bertha_core::{Buf, Connection, Error, ErrorKind};
@@ -25,7 +27,7 @@ pub(crate) async fn run(attached: &Attached, state: &State) -> Result<(), Error>
     let Attached { link, socket, queue } = attached;
     let ended = tokio::select! {
         ended = receive(link, queue, state) => ended,
-        ended = tell(link, queue, Some(socket)) => ended,
+        ended = tell(link, queue, &Whole, Some(socket)) => ended,
         ended = grow(link, socket) => ended,
         () = link.is_detached() => Err(unsuited()),
     };
@@ -34,14 +36,16 @@ pub(crate) async fn run(attached: &Attached, state: &State) -> Result<(), Error>
 }
 
 /// Exchanges messages with another daemon until it goes, or breaks the protocol. Then its calls end.
-pub(crate) async fn run_daemon(
+pub(crate) async fn run_daemon<C: Connection<Data = Buf>, W: Way<C>>(
     link: &Arc<Link>,
-    connection: &impl Connection<Data = Buf>,
+    connection: &C,
+    way: &W,
     state: &State,
 ) -> Result<(), Error> {
+    link.leave_rows(W::LEAVES_ROWS);
     let ended = tokio::select! {
         ended = receive(link, connection, state) => ended,
-        ended = tell(link, connection, None) => ended,
+        ended = tell(link, connection, way, None) => ended,
         () = link.is_detached() => match link.role {
             Role::Caller => Err(unsuited()),
             // Calls go elsewhere.
@@ -97,12 +101,13 @@ async fn take(link: &Arc<Link>, mut descriptors: &[Descriptor], state: &State) -
 }
 
 /// Tells the party what it has to hear: of regions first, then of what lies in them. Only an application has them, and the socket for them.
-async fn tell(
+async fn tell<C: Connection<Data = Buf>>(
     link: &Link,
-    queue: &impl Connection<Data = Buf>,
+    queue: &C,
+    way: &impl Way<C>,
     socket: Option<&UnixStream>,
 ) -> Result<(), Error> {
-    let (mut descriptors, mut failed) = (Vec::new(), None);
+    let mut descriptors = Vec::new();
     let mut late = pin!(link.has_waited());
     loop {
         tokio::select! {
@@ -117,14 +122,39 @@ async fn tell(
                 send(socket, Answer::Lent { bytes: region.bytes() as u64 }, Some(region.file())).await?;
                 // The application takes a region when it hears of it, and the next is sent when it has.
                 let grown = Descriptor::Grown { bytes: granted as u64 };
-                queue.send(link.bytes_of(grown, queue.base())?).await?;
+                queue.send(bytes_of(grown, queue.base())?).await?;
             }
         }
-        let messages = descriptors.drain(..).map_while(|descriptor| {
-            link.bytes_of(descriptor, queue.base()).map_err(|error| failed = Some(error)).ok()
-        });
-        queue.send_batch(messages.fuse()).await?;
-        failed.take().map_or(Ok(()), Err)?;
+        say(link, queue, way, descriptors.drain(..)).await?;
+    }
+}
+
+/// Sends messages in their order: those without rows in bursts.
+async fn say<C: Connection<Data = Buf>>(
+    link: &Link,
+    queue: &C,
+    way: &impl Way<C>,
+    mut descriptors: impl Iterator<Item = Descriptor> + Send,
+) -> Result<(), Error> {
+    loop {
+        let mut next = Ok(None);
+        let burst =
+            descriptors.by_ref().map_while(|descriptor| match link.told_of(descriptor, queue.base()) {
+                Ok(Told::Whole(bytes)) => Some(bytes),
+                Ok(Told::InParts(message)) => {
+                    next = Ok(Some(message));
+                    None
+                }
+                Err(error) => {
+                    next = Err(error);
+                    None
+                }
+            });
+        queue.send_batch(burst.fuse()).await?;
+        match next? {
+            Some(message) => way.send(queue, message).await?,
+            None => return Ok(()),
+        }
     }
 }
 

@@ -20,8 +20,9 @@ pub(crate) fn take<'a>(
     for (place, descriptor) in descriptors.iter().enumerate() {
         match *descriptor {
             Descriptor::Response { call, message } => {
-                on_outcome(link, call, || Outcome::Response(link, message), now);
-                link.done(message.number);
+                if !on_outcome(link, call, || Outcome::Response(link, message), now) {
+                    link.done(message.number);
+                }
             }
             Descriptor::Failure { call, kind, may_have_run, reason } => {
                 note(link, kind, may_have_run, state);
@@ -61,12 +62,10 @@ pub(crate) fn end_all(link: &Link, refusal: &Refusal, may_have_run: bool, now: D
     }
 }
 
-/// Ends a call, unless its caller has cancelled it.
-fn on_outcome<'a>(link: &Link, call: u64, outcome: impl FnOnce() -> Outcome<'a>, now: Duration) {
+/// Ends a call, unless its caller has cancelled it. Returns true if the response is needed in the server's memory until it has been sent.
+fn on_outcome<'a>(link: &Link, call: u64, outcome: impl FnOnce() -> Outcome<'a>, now: Duration) -> bool {
     let taken = link.take_given(call);
-    if let Some((caller, call)) = taken {
-        caller::on_outcome(&caller, call, outcome(), now);
-    }
+    taken.is_some_and(|(caller, call)| caller::on_outcome(&caller, call, outcome(), now))
 }
 
 /// Ends a call with a failure that a server of another kind gives.

@@ -3,7 +3,7 @@
 //!
 //! A connection belongs to the tokio runtime on which it was opened; its futures may run on any runtime.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
 mod async_socket;

@@ -2,7 +2,7 @@
 
 use super::{EpochQueue, Link, LinkShared, Parked};
 use crate::wire::HEADER;
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Gather, Gathered};
 use std::pin::pin;
 
 impl<C: Connection<Data = Buf>> Connection for Link<C> {
@@ -118,6 +118,19 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
             return Ok(());
         }
         self.shared.close().await
+    }
+}
+
+impl<C: Gather> Gather for Link<C> {
+    /// Fails before the link is up, which it is once a message was received.
+    async fn send_gathered(&self, message: Gathered) -> Result<(), Error> {
+        let lifecycle = &self.shared.lifecycle;
+        if !lifecycle.is_up() {
+            lifecycle.check()?;
+            return Err(Error::new(ErrorKind::Unavailable, "the link is not up").at("negotiation"));
+        }
+        let header = self.queue.header;
+        self.base.send_gathered(message.with_bytes(|bytes| seal(bytes, header))?).await
     }
 }
 

@@ -11,7 +11,7 @@ impl Plan {
     ///
     /// The copy is what a decoded message is: text is UTF-8, a `bool` is zero or one, a message whose presence is told has a structure, and
     /// each address is one of the room. What is not there, and what lies between fields, is zero. What the memory shares among several
-    /// fields is copied for each.
+    /// fields is copied for each. Rows of text, of bytes and of numbers that the room [leaves](Room::leave) where they are, are not looked at.
     ///
     /// # Errors
     /// Fails with what is wrong in memory, and with the limit that the message exceeds; then reserved room has any content.
@@ -141,6 +141,9 @@ impl<M: Memory, R: Room> Copier<'_, M, R> {
 
     /// Copies the text or the bytes to which the reference at this address leads.
     fn text(&mut self, step: &Step, at: u64) -> Result<(), Fault> {
+        if self.leave(at, 1)? {
+            return Ok(());
+        }
         let Some((row, len)) = self.row(at, 1)? else { return Ok(()) };
         if step.element == Element::Text && std::str::from_utf8(self.room.bytes(row, len)).is_err() {
             return Err(Fault::NotText(step.number));
@@ -150,6 +153,9 @@ impl<M: Memory, R: Room> Copier<'_, M, R> {
 
     fn repeated(&mut self, step: &Step, element: Element, at: u64, depth: u32) -> Result<(), Fault> {
         let size = self.plan.stride(element);
+        if matches!(element, Element::Number(_)) && self.leave(at, size)? {
+            return Ok(());
+        }
         let Some((row, len)) = self.row(at, size)? else { return Ok(()) };
         let mut elements = (0..len as u64).map(|place| row + place * size as u64);
         match element {
@@ -160,6 +166,20 @@ impl<M: Memory, R: Room> Copier<'_, M, R> {
             Element::Text | Element::Bytes => elements.try_for_each(|at| self.text(step, at)),
             Element::Message(message) => elements.try_for_each(|at| self.structure(message, at, depth)),
         }
+    }
+
+    /// Leaves the elements, of this size each, to which the reference at this address leads where they are. Returns false if they have to be
+    /// copied.
+    #[inline]
+    fn leave(&mut self, at: u64, size: usize) -> Result<bool, Fault> {
+        let Reference { at: from, len, .. } = Reference::read(self.room.bytes(at, REFERENCE as usize));
+        let Some(bytes) = (len as usize).checked_mul(size) else { return Ok(false) };
+        if !self.room.leave(at, from, bytes) {
+            return Ok(false);
+        }
+        self.left = self.left.checked_sub(bytes).ok_or(Fault::Large(self.limits.memory))?;
+        self.write(at + 8, &Reference { at: 0, len, capacity: len }.to_bytes()[8..]);
+        Ok(true)
     }
 
     /// Copies the elements, of this size each, to which the reference at this address leads, and makes it lead to the copies. Returns their

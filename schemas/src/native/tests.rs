@@ -1,3 +1,5 @@
+mod leaving;
+
 use crate::described::{field, message, of_message, repeated, schema, with_choice, with_optional};
 use crate::reference::{Reference, word};
 use crate::{Encoded, Fault, Frame, Limits, Memory, MessageId, Plan, PrivateMemory, Room};

@@ -4,14 +4,14 @@
 use super::address::without_dpdk;
 #[cfg(feature = "dpdk")]
 use super::dpdk_tcp;
-use super::{PeerAddr, PeerTls, greeting, kernel_tcp};
+use super::{InParts, PeerAddr, PeerTls, Way, Whole, greeting, kernel_tcp};
 use crate::again;
 use crate::end::end;
 use crate::link::Link;
 use crate::run::run_daemon;
 use crate::state::State;
 use bertha::Runs;
-use bertha::negotiation::Negotiate;
+use bertha::negotiation::{Negotiate, Negotiated};
 use bertha::prelude::*;
 use bertha_core::{Addr, Buf, Connection, Error, ErrorKind};
 use std::sync::Arc;
@@ -25,24 +25,27 @@ const SAID: Duration = Duration::from_secs(10);
 pub(crate) async fn dial(link: Arc<Link>, to: PeerAddr, tls: Option<PeerTls>, state: &State) {
     match (&to, tls) {
         (PeerAddr::Kernel(addr), Some(tls)) => {
-            over(make_stack!(tls.client), kernel_tcp(), addr, &link, &to, state).await;
+            over(make_stack!(tls.client), kernel_tcp(), Whole, addr, &link, &to, state).await;
         }
-        (PeerAddr::Kernel(addr), None) => over(make_stack!(), kernel_tcp(), addr, &link, &to, state).await,
+        (PeerAddr::Kernel(addr), None) => {
+            over(make_stack!(), kernel_tcp(), InParts, addr, &link, &to, state).await
+        }
         #[cfg(feature = "dpdk")]
         (PeerAddr::Dpdk(addr), Some(tls)) => {
-            over(make_stack!(tls.client), dpdk_tcp(), addr, &link, &to, state).await;
+            over(make_stack!(tls.client), dpdk_tcp(), Whole, addr, &link, &to, state).await;
         }
         #[cfg(feature = "dpdk")]
-        (PeerAddr::Dpdk(addr), None) => over(make_stack!(), dpdk_tcp(), addr, &link, &to, state).await,
+        (PeerAddr::Dpdk(addr), None) => over(make_stack!(), dpdk_tcp(), Whole, addr, &link, &to, state).await,
         #[cfg(not(feature = "dpdk"))]
         (PeerAddr::Dpdk(_), _) => fail(&link, &to, &without_dpdk(), state),
     }
 }
 
-async fn over<S, D>(stack: S, tcp: D, addr: &Addr, link: &Arc<Link>, to: &PeerAddr, state: &State)
+async fn over<S, D, W>(stack: S, tcp: D, way: W, addr: &Addr, link: &Arc<Link>, to: &PeerAddr, state: &State)
 where
     S: Negotiate + 'static,
     D: Runs<S, Out: Connection<Data = Buf>> + 'static,
+    W: Way<Negotiated<D::Out>>,
 {
     let service = &link.service;
     let asked = async {
@@ -56,7 +59,7 @@ where
         Ok(connection) => {
             tracing::info!(%to, service, "a daemon takes calls");
             again::open(link, state);
-            let ended = run_daemon(link, &connection, state).await;
+            let ended = run_daemon(link, &connection, &way, state).await;
             let error = ended.err().map(tracing::field::display);
             tracing::info!(%to, service, error, "the connection to a daemon has ended");
         }

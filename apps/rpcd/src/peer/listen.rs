@@ -5,7 +5,7 @@ use super::address::without_dpdk;
 #[cfg(feature = "dpdk")]
 use super::dpdk_tcp;
 use super::tls_in_turns::TlsInTurns;
-use super::{PeerAddr, Peers, greeting, kernel_tcp};
+use super::{InParts, PeerAddr, Peers, Way, Whole, greeting, kernel_tcp};
 use crate::end::end;
 use crate::link::Link;
 use crate::not_taken_counts::{Door, Reason};
@@ -15,7 +15,7 @@ use crate::rooms::{Place, Rooms};
 use crate::run::run_daemon;
 use crate::state::State;
 use bertha::Runs;
-use bertha::negotiation::Negotiate;
+use bertha::negotiation::{Negotiate, Negotiated};
 use bertha::prelude::*;
 use bertha_core::{Addr, Base, BoxFuture, Buf, Connection, Error, ErrorKind};
 use bertha_managed::attach::Role;
@@ -45,24 +45,29 @@ pub(crate) async fn listen(
 ) -> Result<Listening<PeerAddr>, Error> {
     let listening = match (on, &peers.tls) {
         (PeerAddr::Kernel(addr), Some(tls)) => {
-            over(make_stack!(TlsInTurns::new(tls.server.clone())), kernel_tcp(), addr, places, state).await
+            over(make_stack!(TlsInTurns::new(tls.server.clone())), kernel_tcp(), Whole, addr, places, state)
+                .await
         }
-        (PeerAddr::Kernel(addr), None) => over(make_stack!(), kernel_tcp(), addr, places, state).await,
+        (PeerAddr::Kernel(addr), None) => {
+            over(make_stack!(), kernel_tcp(), InParts, addr, places, state).await
+        }
         #[cfg(feature = "dpdk")]
         (PeerAddr::Dpdk(addr), Some(tls)) => {
-            over(make_stack!(TlsInTurns::new(tls.server.clone())), dpdk_tcp(), addr, places, state).await
+            over(make_stack!(TlsInTurns::new(tls.server.clone())), dpdk_tcp(), Whole, addr, places, state)
+                .await
         }
         #[cfg(feature = "dpdk")]
-        (PeerAddr::Dpdk(addr), None) => over(make_stack!(), dpdk_tcp(), addr, places, state).await,
+        (PeerAddr::Dpdk(addr), None) => over(make_stack!(), dpdk_tcp(), Whole, addr, places, state).await,
         #[cfg(not(feature = "dpdk"))]
         (PeerAddr::Dpdk(_), _) => Err(without_dpdk()),
     };
     listening.map(|(addr, taking)| (on.at(addr), taking))
 }
 
-async fn over<S, D>(
+async fn over<S, D, W>(
     stack: S,
     tcp: D,
+    way: W,
     on: &Addr,
     places: Places,
     state: Arc<State>,
@@ -70,6 +75,7 @@ async fn over<S, D>(
 where
     S: Negotiate + 'static,
     D: Runs<S, Out: Connection<Data = Buf>> + 'static,
+    W: Way<Negotiated<D::Out>> + Copy + 'static,
 {
     let mut incoming = stack.listen(tcp, on.clone()).await?;
     let Places { all, per_address } = places;
@@ -96,14 +102,15 @@ where
                 state.not_taken.full(Door::Listen, &from);
             }
             let (place, state) = (taking.place, Arc::clone(&state));
-            tasks.spawn(serve(connection, peer, place, state));
+            tasks.spawn(serve(connection, way, peer, place, state));
         }
     };
     Ok((addr, Box::pin(taking)))
 }
 
-async fn serve(
-    connection: impl Connection<Data = Buf> + 'static,
+async fn serve<C: Connection<Data = Buf>>(
+    connection: C,
+    way: impl Way<C> + 'static,
     peer: Addr,
     place: Place,
     state: Arc<State>,
@@ -121,7 +128,7 @@ async fn serve(
     match taken {
         Ok(link) if matches!(told, Ok(Ok(()))) => {
             let (service, all) = (link.service.clone(), Arc::clone(&state));
-            let calling = async move { exchange(&link, &connection, &peer, &place, &all).await };
+            let calling = async move { exchange(&link, &connection, &way, &peer, &place, &all).await };
             state.dedicated.run(&service, calling).await;
         }
         Ok(link) => state.services.remove(&link),
@@ -130,9 +137,10 @@ async fn serve(
 }
 
 /// Takes the calls of a daemon until it goes, or has its place no more.
-async fn exchange(
+async fn exchange<C: Connection<Data = Buf>>(
     link: &Arc<Link>,
-    connection: &impl Connection<Data = Buf>,
+    connection: &C,
+    way: &impl Way<C>,
     peer: &Addr,
     place: &Place,
     state: &State,
@@ -141,7 +149,7 @@ async fn exchange(
     place.is_busy();
     tracing::info!(%peer, service = link.service, "a daemon is connected");
     let ended = tokio::select! {
-        ended = run_daemon(link, connection, state) => ended,
+        ended = run_daemon(link, connection, way, state) => ended,
         () = place.given_up() => {
             end(link, state, GIVEN_UP, true);
             Err(refused(GIVEN_UP))

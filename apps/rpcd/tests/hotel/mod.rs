@@ -15,7 +15,8 @@ use prost_types::{
     ServiceDescriptorProto,
 };
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
@@ -278,6 +279,22 @@ pub(crate) fn request(heap: &Heap, customer: &str, nights: i32, names: &[&str]) 
     let mut guests = Vec::new_in(heap);
     guests.extend(names.iter().map(|name| String::from_str_in(name, heap)));
     Request { customer: String::from_str_in(customer, heap), nights, guests }
+}
+
+/// Writes bytes that are no text, and others, to a byte of a text that is being sent, until that has ended.
+pub(crate) fn flip(text: &String, ended: Arc<AtomicBool>) -> JoinHandle<()> {
+    let byte = text.as_ptr().wrapping_add(text.len() / 2).addr();
+    std::thread::spawn(move || {
+        let byte = std::ptr::with_exposed_provenance_mut(byte);
+        // SAFETY: the heap is mapped until its client is dropped, behind the end, and only other processes and the kernel use the text meanwhile.
+        let byte = unsafe { AtomicU8::from_ptr(byte) };
+        while !ended.load(Ordering::Relaxed) {
+            for value in [0xff, b'B'] {
+                byte.store(value, Ordering::Relaxed);
+                std::thread::yield_now();
+            }
+        }
+    })
 }
 
 /// Answers a call as a hotel does: the room is named after the customer and the guests, and each night costs a hundred. One

@@ -8,7 +8,9 @@ use crate::SocketBase;
 use crate::async_socket::unless_blocked;
 use crate::endpoint::{Endpoint, ReceivingSocket};
 use crate::window::Window;
-use bertha_core::{Addr, Base, Buf, Connection, Error, ErrorKind, Octets, Properties, Statistics};
+use bertha_core::{
+    Addr, Base, Buf, Connection, Error, ErrorKind, Gather, Gathered, Octets, Properties, Statistics,
+};
 use bertha_runtime::polling::Limits;
 use parking_lot::Mutex;
 use socket2::SockRef;
@@ -139,15 +141,23 @@ impl<S: StreamSocket, Data: Octets> StreamConnection<S, Data> {
         let stream = self.stream();
         let write = || self.writer.lock().write(stream, messages.clone());
         let written = self.when_writable(write).await?;
-        // The stream may have taken a part of the last one: the writer keeps the rest, and goes on with any call that drives it.
+        self.pass(written.mark).await?;
+        Ok(written.messages)
+    }
+
+    /// Waits until all bytes up to a mark are on the stream. It may have taken a part of the last message: the writer keeps the rest, and goes
+    /// on with any call that drives it.
+    #[inline]
+    async fn pass(&self, mark: u64) -> Result<(), Error> {
+        let stream = self.stream();
         let drive = || {
             let mut writer = self.writer.lock();
-            if writer.passed(written.mark) { Ok(()) } else { writer.flush(stream) }
+            if writer.passed(mark) { Ok(()) } else { writer.flush(stream) }
         };
-        if !self.writer.lock().passed(written.mark) {
+        if !self.writer.lock().passed(mark) {
             self.when_writable(drive).await?;
         }
-        Ok(written.messages)
+        Ok(())
     }
 
     /// Runs `operation` until it does not block.
@@ -286,7 +296,20 @@ impl<S: StreamSocket, Data: Octets> Connection for StreamConnection<S, Data> {
     }
 
     fn observe(&self, into: &mut Statistics) {
-        into.add(S::NAME, StreamStatistics::of(self.stream()));
+        into.add(S::NAME, StreamStatistics::of(self.stream(), self.writer.lock().calls()));
+    }
+}
+
+impl<S: StreamSocket> Gather for StreamConnection<S> {
+    async fn send_gathered(&self, message: Gathered) -> Result<(), Error> {
+        self.open()?;
+        if message.len() > self.base.mtu() {
+            return Err(self.base.too_large(message.len()));
+        }
+        let (stream, mut message) = (self.stream(), Some(message));
+        let write = || self.writer.lock().write_gathered(stream, &mut message);
+        let mark = self.when_writable(write).await?;
+        self.pass(mark).await
     }
 }
 

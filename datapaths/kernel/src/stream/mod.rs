@@ -2,6 +2,7 @@
 
 mod connection;
 mod listener;
+mod parts;
 mod receiver;
 mod statistics;
 mod unfinished;

@@ -17,6 +17,8 @@ pub struct StreamStatistics {
     pub to_receive_bytes: Option<u64>,
     /// True if the kernel's send buffer has no room for more.
     pub is_full: bool,
+    /// System calls that have written to the stream.
+    pub writes: u64,
     /// The size of the kernel's send buffer, in bytes.
     pub send_buffer: Option<u64>,
     /// The size of the kernel's receive buffer, in bytes.
@@ -28,12 +30,13 @@ pub struct StreamStatistics {
 }
 
 impl StreamStatistics {
-    pub(super) fn of(socket: &impl AsFd) -> Self {
+    pub(super) fn of(socket: &impl AsFd, writes: u64) -> Self {
         let asked = SockRef::from(socket);
         let bytes = |size: usize| size as u64;
         Self {
             to_receive_bytes: ioctl_fionread(socket).ok(),
             is_full: is_full(socket),
+            writes,
             send_buffer: asked.send_buffer_size().ok().map(bytes),
             receive_buffer: asked.recv_buffer_size().ok().map(bytes),
             // The options fail for a Unix socket.
@@ -63,6 +66,7 @@ impl LayerStatistics for StreamStatistics {
         let values = [
             known("to_receive", self.to_receive_bytes),
             Some(("full", Value::Is(self.is_full))),
+            Some(("writes", Value::Total(self.writes))),
             known("send_buffer", self.send_buffer),
             known("receive_buffer", self.receive_buffer),
             known("segment", self.segment),

@@ -1,8 +1,9 @@
 //! Writing messages to a stream that may take a part of one.
 
+use super::parts;
 use crate::window::WINDOW;
 use bertha_core::framing::{HEADER, header};
-use bertha_core::{Buf, Error, Octets};
+use bertha_core::{Buf, Error, Gathered, Octets};
 use rustix::net::{SendAncillaryBuffer, SendFlags};
 use std::array::from_fn;
 use std::io::{self, IoSlice};
@@ -22,9 +23,11 @@ pub(super) struct Written {
 /// writes next, so that no cancelled `send` leaves half a message.
 #[derive(Debug)]
 pub(super) struct Writer<Data> {
-    rest: Option<Buf>,
+    rest: Option<Gathered>,
     /// How many rests there have been.
     begun: u64,
+    /// How many system calls have written something.
+    calls: u64,
     data: PhantomData<fn() -> Data>,
 }
 
@@ -33,7 +36,7 @@ impl<Data: Octets> Writer<Data> {
     const HEADER: usize = if Data::HAS_BOUNDS { HEADER } else { 0 };
 
     pub(super) fn new() -> Self {
-        Self { rest: None, begun: 0, data: PhantomData }
+        Self { rest: None, begun: 0, calls: 0, data: PhantomData }
     }
 
     /// Returns true if all bytes up to this mark are on the stream.
@@ -41,16 +44,52 @@ impl<Data: Octets> Writer<Data> {
         self.begun > mark || self.rest.is_none()
     }
 
+    /// Returns how many system calls have written something.
+    pub(super) fn calls(&self) -> u64 {
+        self.calls
+    }
+
     /// Writes the rest of the last message.
     pub(super) fn flush(&mut self, stream: impl AsFd) -> io::Result<()> {
         while let Some(rest) = &mut self.rest {
-            let written = write(&stream, &[IoSlice::new(rest)])?;
-            rest.advance(written).map_err(io::Error::other)?;
+            rest.advance(parts::write(&stream, rest)?);
+            self.calls += 1;
             if rest.is_empty() {
                 self.rest = None;
             }
         }
         Ok(())
+    }
+
+    /// Takes a message whose parts lie apart, behind the rest of the last one, and writes as much of it as the stream takes. Returns the mark
+    /// at which all of it is on the stream.
+    pub(super) fn write_gathered(
+        &mut self,
+        stream: impl AsFd,
+        message: &mut Option<Gathered>,
+    ) -> io::Result<u64> {
+        self.flush(&stream)?;
+        if let Some(message) = message.take() {
+            self.rest = Some(Self::framed(message).map_err(io::Error::other)?);
+            self.begun += 1;
+        }
+        match self.flush(&stream) {
+            // The message is here, and goes on like any rest.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(self.begun),
+            written => written.map(|()| self.begun),
+        }
+    }
+
+    /// Puts the header in front of a message.
+    fn framed(message: Gathered) -> Result<Gathered, Error> {
+        let header = (message.len() as u32).to_be_bytes();
+        message.with_bytes(|mut bytes| {
+            if bytes.headroom() < Self::HEADER {
+                bytes = Buf::copy_of(&bytes, Self::HEADER)?;
+            }
+            bytes.prepend(Self::HEADER)?.copy_from_slice(&header[..Self::HEADER]);
+            Ok(bytes)
+        })
     }
 
     /// Writes the first messages, at least one of them.
@@ -65,6 +104,7 @@ impl<Data: Octets> Writer<Data> {
             None => Self::write_some::<1>(&stream, messages.clone())?,
             Some(_) => Self::write_some::<WINDOW>(&stream, messages.clone())?,
         };
+        self.calls += 1;
         let mut whole = 0;
         for message in messages {
             let len = Self::HEADER + message.len();
@@ -73,7 +113,7 @@ impl<Data: Octets> Writer<Data> {
             }
             whole += 1;
             if written < len {
-                self.rest = Some(remainder(Self::HEADER, message, written).map_err(io::Error::other)?);
+                self.rest = Some(remainder(Self::HEADER, message, written).map_err(io::Error::other)?.into());
                 self.begun += 1;
                 break;
             }

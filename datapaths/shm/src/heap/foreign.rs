@@ -4,6 +4,7 @@
 use super::Region;
 use super::layout::{Base, LARGEST};
 use super::span::Span;
+use bertha_core::buf::SharedBytes;
 use rustix::mm::ProtFlags;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fmt, io, slice};
@@ -62,6 +63,19 @@ impl Foreign {
         let offset = self.base.offset(at, into.len(), self.span.mapped()).ok_or(Outside { at })?;
         copy(&self.words()[offset / 8..], offset % 8, into);
         Ok(())
+    }
+
+    /// Returns the bytes from an address of the application on as they lie there, for a system call that reads them. They stay mapped also when
+    /// this heap is dropped.
+    ///
+    /// # Errors
+    /// Fails if some of the bytes lie outside of the regions.
+    pub fn share(&self, at: u64, len: usize) -> Result<SharedBytes, Outside> {
+        let offset = self.base.offset(at, len, self.span.mapped()).ok_or(Outside { at })?;
+        let start = self.span.start().wrapping_add(offset);
+        // SAFETY: `mapped` bytes are mapped for reading from the start on, until the addresses are dropped: the regions of a foreign heap are
+        // never given up. Each byte is backed by a page of a file, since the seals keep the files from shrinking.
+        Ok(unsafe { SharedBytes::new(start, len, self.span.addresses()) })
     }
 
     #[inline]

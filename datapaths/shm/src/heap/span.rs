@@ -9,18 +9,25 @@
 use super::layout::{Base, HEADER, LARGEST, PAGE, REGIONS, SPAN};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
 use std::os::fd::BorrowedFd;
+use std::sync::{Arc, OnceLock};
 use std::{io, ptr};
 
-/// Addresses of this process that are reserved for a heap. Dropping it unmaps the regions.
+/// Addresses of this process that are reserved for a heap, and the regions in them.
 #[derive(Debug)]
 pub(super) struct Span {
-    base: Base,
+    addresses: Arc<Addresses>,
     /// Number of bytes in the regions.
     mapped: usize,
     /// Number of regions, with those that were given up.
     regions: usize,
-    /// True while every address of the range belongs to it.
-    is_whole: bool,
+}
+
+/// The addresses of a span. Dropping them unmaps the regions.
+#[derive(Debug)]
+pub(super) struct Addresses {
+    base: Base,
+    /// Number of bytes, from the base on, that belong to the span for sure, once not every address does.
+    owned: OnceLock<usize>,
 }
 
 impl Span {
@@ -36,11 +43,18 @@ impl Span {
         // SAFETY: the addresses behind the span were reserved above, and nothing lies there.
         unsafe { unmap(base + SPAN, start + SPAN - base) }?;
         let base = Base::new(base as u64).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { base, mapped: 0, regions: 0, is_whole: true })
+        let addresses = Arc::new(Addresses { base, owned: OnceLock::new() });
+        Ok(Self { addresses, mapped: 0, regions: 0 })
     }
 
+    #[inline]
     pub(super) fn base(&self) -> Base {
-        self.base
+        self.addresses.base
+    }
+
+    /// Returns what keeps the regions mapped where they are, also when the span is dropped, unless they are [given up](Self::truncate).
+    pub(super) fn addresses(&self) -> Arc<Addresses> {
+        Arc::clone(&self.addresses)
     }
 
     /// Returns the number of bytes that are mapped from [`start`](Self::start) on.
@@ -52,12 +66,12 @@ impl Span {
     /// Returns the beginning of the first region.
     #[inline]
     pub(super) fn start(&self) -> *mut u8 {
-        pointer(self.base.address(0).get())
+        pointer(self.base().address(0).get())
     }
 
     /// Makes the header usable: private memory of this process, all zeros. Returns its beginning, which is the base.
     pub(super) fn header(&self) -> io::Result<*mut u8> {
-        let header: *mut u8 = pointer(self.base.get());
+        let header: *mut u8 = pointer(self.base().get());
         // SAFETY: the header belongs to this span, and regions lie behind it.
         unsafe { mprotect(header.cast(), HEADER, MprotectFlags::READ | MprotectFlags::WRITE) }?;
         Ok(header)
@@ -65,7 +79,11 @@ impl Span {
 
     /// Maps a region behind the others.
     pub(super) fn map(&mut self, file: BorrowedFd<'_>, bytes: usize, access: ProtFlags) -> io::Result<()> {
-        if bytes == 0 || bytes > LARGEST - self.mapped || !bytes.is_multiple_of(PAGE) || !self.is_whole {
+        if bytes == 0
+            || bytes > LARGEST - self.mapped
+            || !bytes.is_multiple_of(PAGE)
+            || self.addresses.owned.get().is_some()
+        {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         if self.regions == REGIONS {
@@ -79,7 +97,9 @@ impl Span {
         // SAFETY: the range lies within the span, whose addresses all belong to it, and behind the regions that are in use.
         let made = unsafe { mmap(place.cast(), bytes, access, flags, file, 0) };
         // Some kernels leave a hole where they fail, which may become memory of another part of the process.
-        self.is_whole = made.is_ok();
+        if made.is_err() {
+            self.addresses.owned.get_or_init(|| HEADER + self.mapped);
+        }
         made?;
         self.mapped += bytes;
         Ok(())
@@ -91,11 +111,12 @@ impl Span {
     }
 }
 
-impl Drop for Span {
+impl Drop for Addresses {
     fn drop(&mut self) {
         // What lies behind the regions of a span with a hole may belong to another part of the process. It costs addresses, and no memory.
-        let owned = if self.is_whole { SPAN } else { HEADER + self.mapped };
-        // SAFETY: these addresses belong to the span, and no reference into it outlives the span.
+        let owned = self.owned.get().copied().unwrap_or(SPAN);
+        // SAFETY: these addresses belong to the span, no reference into it outlives the span, and no pointer is followed without a value that
+        // holds the addresses.
         if let Err(error) = unsafe { unmap(self.base.get() as usize, owned) } {
             tracing::debug!(%error, "a heap is not unmapped");
         }

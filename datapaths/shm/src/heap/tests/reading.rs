@@ -150,3 +150,27 @@ fn an_application_has_no_more_memory_than_its_quota() {
     assert_eq!((refused.kind(), foreign.granted()), (std::io::ErrorKind::QuotaExceeded, MIB));
     foreign.add(&Region::writable(PAGE).unwrap()).unwrap();
 }
+
+#[test]
+fn bytes_that_are_shared_lie_in_the_regions_and_stay_mapped_without_their_heap() {
+    let (heap, daemon) = heap(MIB);
+    let text = String::from_str_in("shared", &heap);
+    let (at, foreign) = (text.as_ptr().addr() as u64, daemon.foreign(&heap));
+    let end = heap.base() + super::super::layout::HEADER as u64 + foreign.granted() as u64;
+    for (outside, len) in [(end, 1), (end - 1, 2), (heap.base(), 1), (0, 1), (at, usize::MAX)] {
+        assert_eq!(foreign.share(outside, len).unwrap_err().at, outside);
+    }
+    assert_eq!(foreign.share(end - 1, 1).unwrap().len(), 1);
+    let shared = foreign.share(at, 6).unwrap();
+    drop((foreign, text, heap));
+    let byte = |number| {
+        // SAFETY: the bytes are mapped as long as `shared` lives, and nobody writes to them any more.
+        unsafe { shared.start().wrapping_add(number).read() }
+    };
+    assert_eq!([0, 1, 2, 3, 4, 5].map(byte), *b"shared");
+    let mapping = format!("{:x}-", shared.start().addr() & !(PAGE - 1));
+    let is_mapped = || std::fs::read_to_string("/proc/self/maps").unwrap().contains(&mapping);
+    assert!(is_mapped());
+    drop(shared);
+    assert!(!is_mapped());
+}
