@@ -2,7 +2,10 @@
 
 #[cfg(feature = "managed")]
 fn main() -> Result<(), bertha_build::Error> {
-    bertha_build::compile(&["proto/calls.proto", "proto/reservation.proto"], &["proto"])
+    bertha_build::compile(
+        &["proto/calls.proto", "proto/reservation.proto", "proto/arguments.proto"],
+        &["proto"],
+    )
 }
 
 #[cfg(not(feature = "managed"))]

@@ -15,7 +15,7 @@ pub trait Gather: Connection<Data = Buf> {
     /// the connection keeps it until the datapath has taken it.
     ///
     /// # Errors
-    /// Those of [`send`](Connection::send).
+    /// The errors of [`send`](Connection::send).
     fn send_gathered(&self, message: Gathered) -> impl Future<Output = Result<(), Error>> + Send;
 }
 
@@ -70,7 +70,7 @@ impl Gathered {
     /// Puts another buffer in the place of the first bytes, which `change` makes of it.
     ///
     /// # Errors
-    /// Those of `change`.
+    /// The errors of `change`.
     pub fn with_bytes(self, change: impl FnOnce(Buf) -> Result<Buf, Error>) -> Result<Self, Error> {
         Ok(Self { bytes: change(self.bytes)?, ..self })
     }

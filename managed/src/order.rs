@@ -88,6 +88,13 @@ pub enum Order {
         /// The addresses.
         to: String,
     },
+    /// Large rows in messages of a service go to other daemons in another way.
+    Send {
+        /// The name of the service.
+        service: String,
+        /// The way: `writev`, `write` or `copy`.
+        by: String,
+    },
 }
 
 /// Time in which the daemon has to answer.
@@ -122,6 +129,7 @@ impl Order {
             Self::Upgrade { service, name, kind } => &["upgrade", service, name, kind],
             Self::Remove { service, name } => &["remove", service, name],
             Self::Route { service, to } => &["route", service, to],
+            Self::Send { service, by } => &["send", service, by],
         };
         if parts.iter().any(|part| part.contains(char::is_control)) {
             return Err(CONTROL);
@@ -149,7 +157,7 @@ impl Order {
         let (service, name) = match &order {
             Self::List | Self::Bind { .. } | Self::Load { .. } => return Ok(order),
             Self::Unload { kind } => (kind, kind),
-            Self::Route { service, .. } => (service, service),
+            Self::Route { service, .. } | Self::Send { service, .. } => (service, service),
             Self::Add { service, name, .. }
             | Self::Configure { service, name, .. }
             | Self::Upgrade { service, name, .. }
@@ -185,6 +193,7 @@ impl Order {
             }
             ("remove", [service, name]) => Ok(Self::Remove { service: service.clone(), name: name.clone() }),
             ("route", [service, to]) => Ok(Self::Route { service: service.clone(), to: to.clone() }),
+            ("send", [service, by]) => Ok(Self::Send { service: service.clone(), by: by.clone() }),
             _ => Err(UNKNOWN),
         }
     }
@@ -254,7 +263,7 @@ const NO_NAME: Malformed = Malformed {
     what: "the name of a service or an engine has 1 to 255 bytes, and no characters that do not show",
 };
 const UNKNOWN: Malformed = Malformed {
-    what: "an order is list, bind, load, unload, add, configure, upgrade, remove or route, with its parts",
+    what: "an order is list, bind, load, unload, add, configure, upgrade, remove, route or send, with its parts",
 };
 
 #[cfg(test)]
@@ -281,6 +290,7 @@ mod tests {
             Order::Upgrade { service: text("a"), name: text("n"), kind: text("k") },
             Order::Remove { service: text("a"), name: text("n") },
             Order::Route { service: text("a"), to: text("10.0.0.1:7000") },
+            Order::Send { service: text("a"), by: text("write") },
         ];
         for order in orders {
             let line = order.to_line().unwrap();
@@ -310,6 +320,7 @@ mod tests {
             "load\ta\tb",
             "unload",
             "upgrade\ta\tb",
+            "send\ta",
         ] {
             assert_eq!(Order::read(wrong), Err(UNKNOWN), "{wrong:?}");
         }
@@ -327,7 +338,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_line_is_an_order_or_none(line in "(list|bind|load|unload|add|upgrade|remove|route|configure)?[1a\t =]{0,12}") {
+        fn any_line_is_an_order_or_none(line in "(list|bind|load|unload|add|upgrade|remove|route|send|configure)?[1a\t =]{0,12}") {
             if let Ok(order) = Order::read(&line) {
                 prop_assert_eq!(order.to_line().unwrap(), line + "\n");
             }

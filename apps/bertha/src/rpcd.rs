@@ -92,6 +92,14 @@ enum Command {
         #[arg(value_name = "ADDRESS")]
         to: Option<String>,
     },
+    /// Sends large arguments and results of a service's calls to other daemons in another way, from the next message on.
+    Send {
+        /// The service.
+        service: String,
+        /// The way: writev, by a system call for a message; write, by a system call for each of its parts; or copy, in memory of the daemon.
+        #[arg(value_name = "NAME")]
+        by: String,
+    },
 }
 
 impl Rpcd {
@@ -142,6 +150,7 @@ impl Command {
             }
             Self::Remove { service, name } => Order::Remove { service, name },
             Self::Route { service, to } => Order::Route { service, to: to.unwrap_or_default() },
+            Self::Send { service, by } => Order::Send { service, by },
         };
         Ok((order, Vec::new()))
     }

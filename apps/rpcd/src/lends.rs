@@ -4,6 +4,7 @@ use crate::common::Common;
 use crate::memory::Lending;
 use crate::numbered::Numbered;
 use crate::rows::{Outgoing, Sender};
+use crate::sending::Sending;
 use bertha_managed::heap::{Lent, Region};
 use bertha_managed::{Descriptor, InHeap};
 use bertha_schemas::{Fault, PrivateMemory, Room};
@@ -27,8 +28,9 @@ pub(crate) struct Waiting {
     longest: usize,
     /// Memory that is used again.
     spare: Vec<PrivateMemory>,
-    /// Rows may be left in the heaps of applications.
-    leaves_rows: bool,
+    /// The connection takes messages whose rows were left in the heaps of applications.
+    takes_rows: bool,
+    sending: Sending,
     /// A frame had rows.
     had_rows: bool,
 }
@@ -56,7 +58,7 @@ impl Lends {
             Self::Frames(waiting) => {
                 let mut frame = waiting.empty();
                 frame.reserve(Descriptor::SIZE)?;
-                let mut message = Outgoing::new(frame, waiting.leaves_rows);
+                let mut message = Outgoing::new(frame, waiting.leaves_rows());
                 let at = write(&mut Lending::Frame(&mut message))?;
                 Ok(InHeap { at, bytes: hint, number: waiting.add(message)? })
             }
@@ -100,12 +102,33 @@ impl Waiting {
     /// Creates an empty set of frames of up to so many bytes each, in the room that all parties have in common.
     pub(crate) fn new(longest: usize, common: Common) -> Self {
         let frames = Numbered::new(common);
-        Self { frames, longest, spare: Vec::new(), leaves_rows: false, had_rows: false }
+        Self {
+            frames,
+            longest,
+            spare: Vec::new(),
+            takes_rows: false,
+            sending: Sending::default(),
+            had_rows: false,
+        }
     }
 
-    /// Lets messages leave rows in the heaps of their senders, or not.
-    pub(crate) fn leave_rows(&mut self, leaves_rows: bool) {
-        self.leaves_rows = leaves_rows;
+    /// Notes that the connection takes messages whose rows were left where they are, or that it does not.
+    pub(crate) fn takes_rows(&mut self, takes_rows: bool) {
+        self.takes_rows = takes_rows;
+    }
+
+    /// Changes the way of rows.
+    pub(crate) fn send_by(&mut self, sending: Sending) {
+        self.sending = sending;
+    }
+
+    /// Returns the way of rows.
+    pub(crate) fn sending(&self) -> Sending {
+        self.sending
+    }
+
+    fn leaves_rows(&self) -> bool {
+        self.takes_rows && self.sending != Sending::Copy
     }
 
     /// Takes a message out. A number without a message has none.

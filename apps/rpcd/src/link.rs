@@ -12,6 +12,7 @@ use crate::numbered::Numbered;
 use crate::origin::{Origin, Peer};
 use crate::outbox::{self, News, Outbox, Told};
 use crate::rows::Sender;
+use crate::sending::Sending;
 use crate::sends::Sends;
 use crate::text::{details_of, text_in, text_of};
 use crate::typed::Typed;
@@ -210,10 +211,19 @@ impl Link {
         }
     }
 
-    /// Lets messages for another daemon leave rows in the heaps of their senders, or not.
-    pub(crate) fn leave_rows(&self, leaves_rows: bool) {
+    /// Notes that the connection to another daemon takes messages whose rows were left where they are, or that it does not.
+    pub(crate) fn takes_rows(&self, takes_rows: bool) {
+        self.change_waiting(|waiting| waiting.takes_rows(takes_rows));
+    }
+
+    /// Changes the way of large rows to another daemon, from the next message on.
+    pub(crate) fn send_by(&self, sending: Sending) {
+        self.change_waiting(|waiting| waiting.send_by(sending));
+    }
+
+    fn change_waiting(&self, change: impl FnOnce(&mut Waiting)) {
         if let Lends::Frames(waiting) = &mut self.outbox.lock().lends {
-            waiting.leave_rows(leaves_rows);
+            change(waiting);
         }
     }
 

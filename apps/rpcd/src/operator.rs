@@ -1,6 +1,7 @@
 //! Changes by operators, while calls flow.
 
 use crate::routes::Routes;
+use crate::sending::Sending;
 use crate::state::State;
 use bertha_core::{Error, ErrorKind};
 use bertha_managed::plugin::Plugin;
@@ -90,6 +91,11 @@ impl Operator {
     /// way stay where they are.
     pub fn lead(&self, service: &str, to: Option<Routes>) {
         self.state.services.lead(service, to);
+    }
+
+    /// Sends large arguments and results of a service's calls to other daemons in another way, from the next message on.
+    pub fn send_by(&self, service: &str, sending: Sending) {
+        self.state.services.send_by(service, sending);
     }
 
     /// Changes the engines that the calls of a service pass, for all callers that are attached, and for those that come. Requests that a

@@ -75,6 +75,11 @@ async fn obey(
             operator.lead(&service, to);
             return Ok(String::new());
         }
+        Order::Send { service, by } => {
+            operator.send_by(&service, by.parse()?);
+            tracing::info!(service, by, "an operator changed the way of large rows");
+            return Ok(String::new());
+        }
         Order::Load { path } => {
             operator.load(Path::new(&path)).await?;
             tracing::info!(path, "an operator loaded a library");

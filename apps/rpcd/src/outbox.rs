@@ -88,11 +88,14 @@ impl Outbox {
         message.frame.bytes(Frame::MESSAGE, head.len()).copy_from_slice(&head);
         let (frame, rows, held) = message.into_parts();
         let bytes = self.bytes_of(frame, base)?;
-        Ok(if rows.is_empty() {
-            Told::Whole(bytes)
-        } else {
-            Told::InParts(Gathered::new(bytes, rows).holding(held))
-        })
+        if rows.is_empty() {
+            return Ok(Told::Whole(bytes));
+        }
+        let at_once = match &self.lends {
+            Lends::Frames(waiting) => waiting.sending().at_once(),
+            Lends::Heap(_) => usize::MAX,
+        };
+        Ok(Told::InParts(Gathered::new(bytes, rows).at_once(at_once).holding(held)))
     }
 
     /// Makes a buffer of a frame.

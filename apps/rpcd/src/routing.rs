@@ -87,6 +87,11 @@ impl Routing {
         }
     }
 
+    /// Returns the parties at the ends of the route.
+    pub(crate) fn links(&self) -> impl Iterator<Item = &Arc<Link>> {
+        self.ends.values().flat_map(|ends| &ends.links).flatten()
+    }
+
     /// Returns true if nothing is known.
     pub(crate) fn is_empty(&self) -> bool {
         self.routes.is_none() && self.ends.is_empty()

@@ -42,7 +42,7 @@ pub(crate) async fn run_daemon<C: Connection<Data = Buf>, W: Way<C>>(
     way: &W,
     state: &State,
 ) -> Result<(), Error> {
-    link.leave_rows(W::LEAVES_ROWS);
+    link.takes_rows(W::TAKES_ROWS);
     let ended = tokio::select! {
         ended = receive(link, connection, state) => ended,
         ended = tell(link, connection, way, None) => ended,

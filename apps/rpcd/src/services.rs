@@ -5,6 +5,7 @@ use crate::link::Link;
 use crate::route::Route;
 use crate::routes::Routes;
 use crate::routing::Routing;
+use crate::sending::Sending;
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::attach::Role;
 use bertha_managed::{Chain, Change, Policy, Refusal, Unchanged};
@@ -43,6 +44,8 @@ struct Service {
     policies: Vec<Policy>,
     /// The ways to servers of other machines, where no application of this machine serves.
     routing: Routing,
+    /// The way of large rows in messages to other daemons.
+    sending: Sending,
 }
 
 /// A party that has to be connected.
@@ -97,7 +100,10 @@ impl Services {
                 service.server = Some(Arc::clone(link));
                 service.since = self.served.fetch_add(1, Ordering::Relaxed);
             }
-            (Role::Caller, _) => service.callers.push(Arc::clone(link)),
+            (Role::Caller, _) => {
+                link.send_by(service.sending);
+                service.callers.push(Arc::clone(link));
+            }
         }
         Ok(())
     }
@@ -121,12 +127,12 @@ impl Services {
     pub(crate) fn server_of(&self, caller: &Link, now: Duration) -> Result<Arc<Link>, Refusal> {
         let mut services = self.services.lock();
         let service = services.get_mut(&caller.service);
-        let Some(Service { server, routing, .. }) = service else { return Err(nobody(caller)) };
+        let Some(Service { server, routing, sending, .. }) = service else { return Err(nobody(caller)) };
         if let Some(server) = server {
             check(caller, server)?;
             return Ok(Arc::clone(server));
         }
-        let peer = routing.choose(caller.typed.schema.digest(), now, |to| self.dial(caller, to));
+        let peer = routing.choose(caller.typed.schema.digest(), now, |to| self.dial(caller, to, *sending));
         peer.ok_or_else(|| nobody(caller))
     }
 
@@ -194,6 +200,17 @@ impl Services {
         earlier.iter().for_each(|daemon| daemon.retire());
     }
 
+    /// Changes the way of large rows in messages of a service to other daemons, from the next message on.
+    pub(crate) fn send_by(&self, name: &str, sending: Sending) {
+        let mut services = self.services.lock();
+        let service = services.entry(name.to_owned()).or_default();
+        service.sending = sending;
+        service.callers.iter().chain(service.routing.links()).for_each(|link| link.send_by(sending));
+        if service.is_empty() {
+            services.remove(name);
+        }
+    }
+
     /// Returns a line for each service: its name, its server or the peers of its route, the number of its callers, and its engines.
     pub(crate) fn list(&self, now: Duration) -> String {
         let services = self.services.lock();
@@ -212,10 +229,11 @@ impl Services {
         })
     }
 
-    fn dial(&self, caller: &Link, to: &Route) -> Arc<Link> {
+    fn dial(&self, caller: &Link, to: &Route, sending: Sending) -> Arc<Link> {
         let (service, typed) = (caller.service.clone(), Arc::clone(&caller.typed));
         let link =
             Link::daemon((to.to_string(), None), service, Role::Server, typed, caller.heap, &self.common);
+        link.send_by(sending);
         // A daemon that takes no more ends, and all calls with it.
         let _taken = self.dials.send(Dial { link: Arc::clone(&link), to: to.clone() });
         link
@@ -264,8 +282,9 @@ impl Services {
 impl Service {
     /// Returns true if nothing is known of the service.
     fn is_empty(&self) -> bool {
-        let Self { server, since: _, callers, policies, routing } = self;
-        server.is_none() && callers.is_empty() && policies.is_empty() && routing.is_empty()
+        let Self { server, since: _, callers, policies, routing, sending } = self;
+        let is_usual = *sending == Sending::default();
+        server.is_none() && callers.is_empty() && policies.is_empty() && routing.is_empty() && is_usual
     }
 
     /// Returns the part of a line that tells of the service.
@@ -275,7 +294,8 @@ impl Service {
             (None, Some(peers)) => format!("at {peers}"),
             (None, None) => "none".into(),
         };
-        let engines: Vec<_> = self.policies.iter().map(ToString::to_string).collect();
+        let sending = (self.sending != Sending::default()).then(|| format!("(sent by {})", self.sending));
+        let engines: Vec<_> = self.policies.iter().map(ToString::to_string).chain(sending).collect();
         format!("{server}\t{}\t{}", self.callers.len(), engines.join(", "))
     }
 }

@@ -7,9 +7,11 @@ use bertha::kernel::Tcp;
 use bertha::prelude::*;
 use bertha_chunnels::rpc::FailureKind;
 use bertha_core::Buf;
-use bertha_managed::Descriptor;
-use bertha_rpcd::{Peers, Route, Settings};
-use hotel::{Empty, Ping, Reserve, Running, flip, request, serve};
+use bertha_managed::application::Client;
+use bertha_managed::{Descriptor, Order, Service};
+use bertha_rpcd::{Peers, Route, Sending, Settings};
+use bertha_schemas::{Frame, Limits, Plan, PrivateMemory, Schema};
+use hotel::{Empty, Hotel, Ping, Reserve, Running, flip, request, serve};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,7 +62,7 @@ fn text(number: usize, len: usize) -> String {
 }
 
 /// Makes a first call, for which the daemon connects: it is copied, since nobody is there yet.
-async fn connect(client: &bertha_managed::application::Client<hotel::Hotel>) {
+async fn connect(client: &Client<Hotel>) {
     let _cancelled = timeout(Duration::from_millis(200), client.call::<Ping>(Empty {}, None)).await;
 }
 
@@ -242,4 +244,58 @@ async fn text_that_changes_while_it_is_sent_is_right_or_refused_and_harms_no_oth
         }
     }
     assert!(refused > 0 && refused + answered == 100, "{refused} were refused, {answered} were answered");
+}
+
+/// Returns the request in a message of a daemon, copied as a receiver does.
+fn copy(message: &[u8]) -> Vec<u8> {
+    let schema = Schema::read(Hotel::descriptors()).unwrap();
+    let plan = Plan::new(&schema);
+    let (descriptor, _, _) = read(message);
+    let mut copy = PrivateMemory::of(80 << 20);
+    let request = plan.message("hotel.Request").unwrap();
+    plan.copy(request, &Frame::of(message), descriptor.message().at, &mut copy, Limits::default()).unwrap();
+    copy.as_bytes().to_vec()
+}
+
+#[tokio::test]
+async fn all_ways_of_rows_bring_the_same_messages_and_change_while_calls_flow() {
+    peer!(incoming, addr);
+    let near = near(addr, 256 << 20);
+    let client = near.client().await;
+    connect(&client).await;
+    let connection = take!(incoming);
+    let mut differing = 0;
+    for number in 0..30 {
+        // Any lengths, on both sides of that of rows that are left.
+        let lengths: Vec<_> = (0..number % 8).map(|at| (number * 7919 + at * 104_729) % 20_000).collect();
+        let mut messages = Vec::new();
+        for way in ["writev", "write", "copy"] {
+            let order = Order::Send { service: "hotel".into(), by: way.into() };
+            order.give(&near.path).await.unwrap();
+            let names: Vec<_> = lengths.iter().enumerate().map(|(at, len)| text(number + at, *len)).collect();
+            let names: Vec<_> = names.iter().map(String::as_str).collect();
+            let asked = request(client.heap(), &text(number, 9_000), number as i32, &names);
+            let calling = timeout(Duration::from_millis(20), client.call::<Reserve>(asked, None));
+            let receiving = async {
+                loop {
+                    let message = timeout(SOON, connection.recv()).await.unwrap().unwrap();
+                    if let (Descriptor::Request { method: 1, .. }, ..) = read(&message) {
+                        return message;
+                    }
+                }
+            };
+            let (_cancelled, message) = tokio::join!(calling, receiving);
+            messages.push(message);
+        }
+        let [writev, write, copied] = &messages[..] else { panic!("there are three ways") };
+        assert!(writev[64..] == write[64..], "system calls leave no trace on the wire");
+        assert!(copy(writev) == copy(copied), "{lengths:?}");
+        differing += usize::from(writev[64..] != copied[64..]);
+    }
+    assert!(differing > 10, "rows are behind the frame, or between what is copied: {differing}");
+    let wrong =
+        Order::Send { service: "hotel".into(), by: "sendfile".into() }.give(&near.path).await.unwrap_err();
+    assert!(wrong.to_string().contains("writev, write or copy"), "{wrong}");
+    near.operator.send_by("hotel", Sending::Write);
+    assert!(near.operator.list().contains("(sent by write)"), "{}", near.operator.list());
 }

@@ -4,8 +4,8 @@ use bertha_core::{Connection, Error, ErrorKind, Gather, Gathered};
 
 /// A way of messages with rows through a connection.
 pub(crate) trait Way<C>: Send + Sync {
-    /// True if messages may leave rows.
-    const LEAVES_ROWS: bool;
+    /// True if the connection takes messages whose rows were left.
+    const TAKES_ROWS: bool;
 
     /// Sends a message.
     fn send(&self, connection: &C, message: Gathered) -> impl Future<Output = Result<(), Error>> + Send;
@@ -20,7 +20,7 @@ pub(crate) struct Whole;
 pub(crate) struct InParts;
 
 impl<C: Connection> Way<C> for Whole {
-    const LEAVES_ROWS: bool = false;
+    const TAKES_ROWS: bool = false;
 
     /// Fails: no message leaves rows.
     async fn send(&self, _: &C, _: Gathered) -> Result<(), Error> {
@@ -29,7 +29,7 @@ impl<C: Connection> Way<C> for Whole {
 }
 
 impl<C: Gather> Way<C> for InParts {
-    const LEAVES_ROWS: bool = true;
+    const TAKES_ROWS: bool = true;
 
     fn send(&self, connection: &C, message: Gathered) -> impl Future<Output = Result<(), Error>> + Send {
         connection.send_gathered(message)

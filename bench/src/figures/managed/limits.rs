@@ -37,11 +37,11 @@ const STATES: [&str; 4] = ["no engine", "a limit", "an infinite limit", "the eng
 
 /// A look at the calls.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Look {
+pub(super) struct Look {
     /// Seconds since the course began.
-    at: f64,
+    pub(super) at: f64,
     /// Number of answers so far.
-    answered: u64,
+    pub(super) answered: u64,
 }
 
 /// The looks of each state.
@@ -107,7 +107,7 @@ async fn watch(flow: &Flow, began: Instant, lasting: Duration) -> Vec<Look> {
 }
 
 /// Returns the calls per second of a state, once it has settled.
-fn rate_of(looks: &[Look]) -> f64 {
+pub(super) fn rate_of(looks: &[Look]) -> f64 {
     let settled = (looks.len() as f64 * SETTLED) as usize;
     match (looks.get(settled), looks.last()) {
         (Some(first), Some(last)) => (last.answered - first.answered) as f64 / (last.at - first.at),
@@ -144,7 +144,8 @@ fn draw(round: &Round, limit: f64) -> Result<String, PlotError> {
     over_time("Rate of calls while the operator changes its limit", &[panel])
 }
 
-fn rate_of_two(two: &[Look]) -> f64 {
+/// Returns the calls per second between two looks.
+pub(super) fn rate_of_two(two: &[Look]) -> f64 {
     (two[1].answered - two[0].answered) as f64 / (two[1].at - two[0].at)
 }
 

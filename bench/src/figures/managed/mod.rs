@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`rows`] | the rows against tonic and Envoy, and their budgets |
 //! | [`order`], [`sizes`], [`threads`], [`sidecars`] | the rows of Table 3.2 and Figures 3.4 to 3.6 that compare more |
-//! | [`limits`], [`bind`], [`upgrade`] | the rows of one question each |
+//! | [`limits`], [`sends`], [`bind`], [`upgrade`] | the rows of one question each |
 //! | [`counted`] | the rows that are counts of instructions |
 //! | [`chain`], [`operated`] | the processes between the two applications, and a daemon in this process |
 //! | [`by_daemon`], [`by_tonic`], [`by_hand`] | the two applications |
@@ -33,6 +33,7 @@ mod order;
 mod process;
 mod qos;
 mod rows;
+mod sends;
 mod sidecars;
 mod sizes;
 mod threads;
@@ -64,6 +65,12 @@ const ANSWER: usize = 8;
 /// The name of the service in the daemons.
 const SERVICE: &str = "calls";
 
+/// Types of the schema in `proto/arguments.proto`.
+#[allow(missing_docs, unreachable_pub, reason = "the schema documents what it needs to")]
+mod arguments {
+    include!(concat!(env!("OUT_DIR"), "/arguments.rs"));
+}
+
 /// Types of the schema in `proto/reservation.proto`.
 #[allow(missing_docs, unreachable_pub, reason = "the schema documents what it needs to")]
 mod reservation {
@@ -73,7 +80,7 @@ mod reservation {
 /// The rows to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Measure this part alone, most by the number of a table or figure of the seed: memory, 3.2, 3.4, 3.5, 3.6, 3.7b, threads, bind, upgrade, qos or instructions
+    /// Measure this part alone, most by the number of a table or figure of the seed: memory, 3.2, 3.4, 3.5, 3.6, 3.7a, 3.7b, threads, bind, upgrade, qos or instructions
     #[arg(long)]
     only: Option<String>,
 }
@@ -93,6 +100,7 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
         ("3.4", sizes::run),
         ("3.6", rows::policies),
         ("3.6", sidecars::run),
+        ("3.7a", sends::run),
         ("3.7b", limits::run),
         ("bind", bind::run),
         ("upgrade", upgrade::run),
