@@ -62,6 +62,7 @@ pub mod testing;
 mod text;
 mod threads;
 mod typed;
+mod way;
 
 pub use arguments::Arguments;
 pub use bertha_managed::Change;

@@ -87,7 +87,7 @@ impl Outbox {
         let head = descriptor.to_bytes();
         message.frame.bytes(Frame::MESSAGE, head.len()).copy_from_slice(&head);
         let (frame, rows, held) = message.into_parts();
-        let bytes = self.bytes_of(frame, base)?;
+        let bytes = self.bytes_of(frame, base, !rows.is_empty())?;
         if rows.is_empty() {
             return Ok(Told::Whole(bytes));
         }
@@ -98,13 +98,21 @@ impl Outbox {
         Ok(Told::InParts(Gathered::new(bytes, rows).at_once(at_once).holding(held)))
     }
 
-    /// Makes a buffer of a frame.
-    fn bytes_of(&mut self, frame: PrivateMemory, base: &impl Base) -> Result<Buf, Error> {
+    /// Makes a buffer of a frame, which rows may follow.
+    fn bytes_of(&mut self, frame: PrivateMemory, base: &impl Base, has_rows: bool) -> Result<Buf, Error> {
         // A short frame is copied, so that its memory is used again. A long one would cost more to copy.
         if !Waiting::is_short(&frame) && base.reserved() <= PrivateMemory::HEADROOM {
             return into_buf(frame);
         }
-        let bytes = Buf::copy_of(frame.as_bytes(), base.reserved().max(PrivateMemory::HEADROOM));
+        let bytes = if has_rows {
+            // A stream puts its own header in front, too.
+            Buf::copy_of(frame.as_bytes(), PrivateMemory::HEADROOM)
+        } else {
+            base.buffer(frame.used()).map(|mut bytes| {
+                bytes.copy_from_slice(frame.as_bytes());
+                bytes
+            })
+        };
         if let Lends::Frames(waiting) = &mut self.lends {
             waiting.keep(frame);
         }

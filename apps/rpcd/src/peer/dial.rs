@@ -4,12 +4,13 @@
 use super::address::without_dpdk;
 #[cfg(feature = "dpdk")]
 use super::dpdk_tcp;
-use super::{InParts, PeerAddr, PeerTls, Way, Whole, greeting, kernel_tcp};
+use super::{PeerAddr, PeerTls, greeting, kernel_tcp};
 use crate::again;
 use crate::end::end;
 use crate::link::Link;
 use crate::run::run_daemon;
 use crate::state::State;
+use crate::way::{InParts, Way, Whole};
 use bertha::Runs;
 use bertha::negotiation::{Negotiate, Negotiated};
 use bertha::prelude::*;

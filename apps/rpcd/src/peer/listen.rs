@@ -5,7 +5,7 @@ use super::address::without_dpdk;
 #[cfg(feature = "dpdk")]
 use super::dpdk_tcp;
 use super::tls_in_turns::TlsInTurns;
-use super::{InParts, PeerAddr, Peers, Way, Whole, greeting, kernel_tcp};
+use super::{PeerAddr, Peers, greeting, kernel_tcp};
 use crate::end::end;
 use crate::link::Link;
 use crate::not_taken_counts::{Door, Reason};
@@ -14,6 +14,7 @@ use crate::places::Places;
 use crate::rooms::{Place, Rooms};
 use crate::run::run_daemon;
 use crate::state::State;
+use crate::way::{InParts, Way, Whole};
 use bertha::Runs;
 use bertha::negotiation::{Negotiate, Negotiated};
 use bertha::prelude::*;

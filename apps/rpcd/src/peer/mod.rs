@@ -10,7 +10,6 @@ mod greeting;
 mod listen;
 pub mod testing;
 mod tls_in_turns;
-mod way;
 
 use crate::grpc_tls::GrpcTls;
 use crate::routes::Routes;
@@ -24,7 +23,6 @@ pub(crate) use listen::{Listening, listen};
 use std::net::SocketAddr;
 #[cfg(feature = "dpdk")]
 use std::time::Duration;
-pub(crate) use way::{InParts, Way, Whole};
 
 /// Number of bytes of the longest message between daemons: a request of any size that is passed on, with its descriptor.
 const LONGEST: usize = (64 << 20) + (4 << 10);
