@@ -2,11 +2,10 @@
 
 use crate::output;
 use crate::site::{Place, Site};
-use crate::stack::{Side, StackText, known};
-use crate::transport::OverDatapath;
 use bertha::core::Note;
 use bertha::prelude::*;
 use bertha::{Base, Datapath, Error};
+use bertha_named::{OverDatapath, Side, Stack};
 use bertha_program::escaped;
 use clap::Args;
 use serde::Serialize;
@@ -16,7 +15,7 @@ use serde::Serialize;
 ///
 /// The server may be any program whose stack carries bytes at the top.
 #[derive(Debug, Args)]
-#[command(after_help = format!("Chunnels: {}", known()))]
+#[command(after_help = format!("Chunnels: {}", Stack::known()))]
 pub(crate) struct Explain {
     /// IP:PORT, HOST[:PORT] or unix:PATH.
     #[arg(value_name = "ADDRESS")]
@@ -24,7 +23,7 @@ pub(crate) struct Explain {
     /// The Chunnels, top first, with alternatives: `ordered,reliable,tls|checksum`. An empty text is a stack
     /// without Chunnels.
     #[arg(long, value_name = "STACK", default_value_t)]
-    stack: StackText,
+    stack: Stack,
     /// Prints one JSON object.
     #[arg(long, short = 'J')]
     json: bool,
@@ -63,6 +62,8 @@ struct Noted {
 }
 
 impl OverDatapath for Explaining<'_> {
+    type Output = ();
+
     async fn over<D: Datapath + Clone>(self, datapath: D) -> Result<(), Error> {
         let Self { explain, place } = self;
         let stack = explain.site.stack(&explain.stack, Side::Client { host: &place.host }, &datapath)?;

@@ -7,7 +7,7 @@ mod command;
 mod drops;
 mod explain;
 mod inspect;
-mod losses;
+mod keys;
 mod output;
 mod perf;
 mod ping;
@@ -15,11 +15,9 @@ mod probe;
 mod rate;
 mod rpcd;
 mod site;
-mod stack;
 #[cfg(feature = "tcp")]
 mod tcp;
 mod top;
-mod transport;
 
 use bertha_program::run_async;
 use command::Arguments;

@@ -4,10 +4,9 @@ use crate::output;
 use crate::perf::length;
 use crate::probe::{Kind, Probe, SHORTEST, goes_on, mark};
 use crate::site::{Place, Site};
-use crate::stack::{Side, StackText, known};
-use crate::transport::OverDatapath;
 use bertha::prelude::*;
 use bertha::{Base, Buf, Datapath, Error, ErrorKind};
+use bertha_named::{OverDatapath, Side, Stack};
 use bertha_program::values::positive_seconds;
 use bertha_program::{Termination, escaped};
 use clap::{Args, value_parser};
@@ -21,7 +20,7 @@ const HOUR: u64 = 3_600_000_000_000;
 
 /// Measures round-trip times to a server, which `bertha perf --server` is.
 #[derive(Debug, Args)]
-#[command(after_help = format!("Chunnels: {}", known()))]
+#[command(after_help = format!("Chunnels: {}", Stack::known()))]
 pub(crate) struct Ping {
     /// IP:PORT, HOST[:PORT] or unix:PATH.
     #[arg(value_name = "ADDRESS")]
@@ -41,7 +40,7 @@ pub(crate) struct Ping {
     wait: Duration,
     /// The Chunnels, top first.
     #[arg(long, value_name = "STACK", default_value_t)]
-    stack: StackText,
+    stack: Stack,
     /// Prints a JSON object at the end.
     #[arg(long, short = 'J')]
     json: bool,
@@ -85,6 +84,8 @@ struct Times {
 }
 
 impl OverDatapath for Pinging<'_> {
+    type Output = ();
+
     async fn over<D: Datapath + Clone>(self, datapath: D) -> Result<(), Error> {
         let Self { ping, place, termination } = self;
         let stack = ping.site.stack(&ping.stack, Side::Client { host: &place.host }, &datapath)?;

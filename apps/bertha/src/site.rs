@@ -1,11 +1,13 @@
 //! The options that all connecting subcommands share: datapath, stack, keys and times.
 
-use crate::stack::{Keys, Layer, Side, StackText};
-use crate::transport::Transport;
+use crate::keys::KeyOptions;
 use bertha::ccp::Choice;
 use bertha::local::Registration;
 use bertha::{Addr, BoxedStack, Buf, Datapath, Error, ErrorKind, Settings};
+use bertha_named::{Side, Stack, Transport};
+use bertha_program::exposure;
 use bertha_program::values::positive_seconds;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -20,7 +22,7 @@ const GRACE: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Site {
     /// The datapath.
-    #[arg(long, short = 'd', value_enum, default_value_t = Transport::Tcp, conflicts_with = "udp")]
+    #[arg(long, short = 'd', value_parser = datapaths(), default_value_t = Transport::Tcp, conflicts_with = "udp")]
     datapath: Transport,
     /// Short for `--datapath udp`.
     #[arg(long, short = 'u', action = ArgAction::SetTrue)]
@@ -29,7 +31,15 @@ pub(crate) struct Site {
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = positive_seconds)]
     timeout: Duration,
     #[command(flatten)]
-    keys: Keys,
+    keys: KeyOptions,
+}
+
+/// Takes the names of datapaths, which help and completions list.
+fn datapaths() -> impl TypedValueParser<Value = Transport> {
+    let values = Transport::ALL
+        .iter()
+        .map(|transport| PossibleValue::new(transport.name()).help(transport.description()));
+    PossibleValuesParser::new(values).try_map(|name| name.parse::<Transport>())
 }
 
 impl Site {
@@ -63,19 +73,19 @@ impl Site {
     /// [`Invalid`](ErrorKind::Invalid) if a Chunnel lacks a key or has a key that can't be used.
     pub(crate) fn stack<D: Datapath>(
         &self,
-        text: &StackText,
+        text: &Stack,
         side: Side<'_>,
-        _datapath: &D,
+        datapath: &D,
     ) -> Result<BoxedStack<D, Buf>, Error> {
-        text.build(&self.keys, side)
+        let keys = self.keys.keys();
+        keys.secret_files(text).for_each(exposure::warn_of_file);
+        text.build_on(datapath, &keys, side)
     }
 
     /// Enters a server at `addr` in the directory of the machine, if its stack looks for peers there.
-    pub(crate) async fn register(&self, text: &StackText, addr: &Addr) -> Option<Registration> {
-        match text.has(&Layer::MaybeLocal) {
-            true => Some(self.keys.register(addr).await),
-            false => None,
-        }
+    pub(crate) async fn register(&self, text: &Stack, addr: &Addr) -> Option<Registration> {
+        let name = format!("bertha-perf-{}", std::process::id());
+        self.keys.keys().register(text, &name, addr).await
     }
 }
 

@@ -8,15 +8,13 @@ use super::plot::{self, Figure, History};
 use super::stream::{Outcome, message_length};
 use super::{reverse, stream};
 use crate::drops::{Row, rows};
-use crate::losses::{Counted, Loss};
 use crate::output;
 use crate::probe::Transferred;
 use crate::site::Place;
-use crate::stack::Side;
-use crate::transport::OverDatapath;
 use bertha::core::Drops;
 use bertha::prelude::*;
 use bertha::{Base, Datapath, Error, ErrorKind};
+use bertha_named::{Counted, Loss, OverDatapath, Side};
 use bertha_program::escaped;
 use serde::Serialize;
 use std::sync::Arc;
@@ -81,6 +79,8 @@ struct End {
 }
 
 impl OverDatapath for Client<'_> {
+    type Output = ();
+
     async fn over<D: Datapath + Clone + Counted>(self, datapath: D) -> Result<(), Error> {
         let Self { perf, place, figure } = self;
         let stack = perf.site.stack(&perf.stack, Side::Client { host: &place.host }, &datapath)?;
@@ -104,7 +104,7 @@ impl OverDatapath for Client<'_> {
             connections.first().map_or_else(String::new, |first| escaped(&first.explain().to_string()));
         let start = Start {
             version: env!("CARGO_PKG_VERSION"),
-            datapath: perf.site.transport().name(),
+            datapath: perf.site.transport().to_string(),
             stack: perf.stack.to_string(),
             agreement,
             connecting_to: place.addr.to_string(),

@@ -9,8 +9,8 @@ mod stream;
 
 use crate::probe::{SHORTEST, serve};
 use crate::site::{Place, Site};
-use crate::stack::{StackText, known};
 use bertha::Error;
+use bertha_named::Stack;
 use bertha_program::Termination;
 use bertha_program::values::positive_seconds;
 use clap::Args;
@@ -23,7 +23,7 @@ use std::time::Duration;
 /// Measures throughput from a client to a server, over any datapath and stack. The server answers `bertha ping` as well.
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("end").required(true).args(["server", "client"])))]
-#[command(after_help = format!("Chunnels: {}", known()))]
+#[command(after_help = format!("Chunnels: {}", Stack::known()))]
 pub(crate) struct Perf {
     /// Serves at this address.
     #[arg(long, short, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "0.0.0.0")]
@@ -33,7 +33,7 @@ pub(crate) struct Perf {
     client: Option<String>,
     /// The Chunnels, top first, equal to the peer's or alternatives of them: `ordered,reliable,tls|checksum`.
     #[arg(long, value_name = "STACK", default_value_t)]
-    stack: StackText,
+    stack: Stack,
     /// Time for which to send, in seconds.
     #[arg(long, short, value_name = "SECONDS", default_value = "10", value_parser = positive_seconds)]
     time: Duration,

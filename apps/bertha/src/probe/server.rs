@@ -4,15 +4,13 @@ use super::answering::answer;
 use super::refusals::Refusals;
 use super::tally::Tally;
 use crate::drops::{Row, rows};
-use crate::losses::{Counted, Loss, Losses};
 use crate::output;
 use crate::rate;
 use crate::site::{Place, Site};
-use crate::stack::{Side, StackText};
-use crate::transport::OverDatapath;
 use bertha::core::Drops;
 use bertha::prelude::*;
 use bertha::{Base, Buf, Datapath, Error, Negotiated};
+use bertha_named::{Counted, Loss, Losses, OverDatapath, Side, Stack};
 use bertha_program::{Termination, escaped, exposure};
 use serde::Serialize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,7 +27,7 @@ const CLOSING: Duration = Duration::from_secs(1);
 /// Errors of listening.
 pub(crate) async fn serve(
     site: &Site,
-    stack: &StackText,
+    stack: &Stack,
     on: &str,
     json: bool,
     termination: &Termination,
@@ -40,7 +38,7 @@ pub(crate) async fn serve(
 
 struct Server<'a> {
     site: &'a Site,
-    stack: &'a StackText,
+    stack: &'a Stack,
     place: Place,
     json: bool,
     termination: &'a Termination,
@@ -67,6 +65,8 @@ struct Served {
 }
 
 impl OverDatapath for Server<'_> {
+    type Output = ();
+
     async fn over<D: Datapath + Clone + Counted>(self, datapath: D) -> Result<(), Error> {
         let Self { site, stack: text, place, json, termination } = self;
         let stack = site.stack(text, Side::Server, &datapath)?;

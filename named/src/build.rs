@@ -3,27 +3,39 @@
 //! The Chunnels are known only at run time, so each is erased: a layer costs a call an allocation here, which
 //! it does not in a program's own stack.
 
-use super::{Element, Keys, Layer, Side, StackText};
+use crate::{Element, Keys, Layer, Side, Stack};
 use bertha::chunnels::{
     AtMostOnce, Batch, Checksum, Compress, Fault, Fragment, Nagle, Nothing, Ordered, Pace,
 };
 use bertha::local::MaybeLocal;
-use bertha::{BoxConnection, BoxStack, Buf, Connection, Error, make_stack, select};
+use bertha::{BoxConnection, BoxStack, BoxedStack, Buf, Connection, Datapath, Error, make_stack, select};
 
 /// The type-erased stack on a connection `C`.
 type Erased<C> = BoxStack<C, Buf>;
 /// The connection that an erased stack on `C` makes.
 type Above<C> = BoxConnection<Buf, <C as Connection>::Base>;
 
-impl StackText {
+impl Stack {
+    /// Returns the stack as a stack of any datapath's connections, for this end of a connection.
+    ///
     /// # Errors
-    /// [`Invalid`](bertha::ErrorKind::Invalid) if a Chunnel lacks a key or has a key that can't be used.
-    pub(crate) fn build<C: Connection<Data = Buf>>(
+    /// [`Invalid`](bertha::ErrorKind::Invalid) if a Chunnel lacks a key or has a key that can't be used, and the errors of
+    /// reading files with keys.
+    pub fn build<C: Connection<Data = Buf>>(&self, keys: &Keys, side: Side<'_>) -> Result<Erased<C>, Error> {
+        Builder { keys, side }.stack(&self.elements)
+    }
+
+    /// Returns the stack over `datapath`, which only says for which datapath, for this end of a connection.
+    ///
+    /// # Errors
+    /// The errors of [`build`](Self::build).
+    pub fn build_on<D: Datapath>(
         &self,
+        _datapath: &D,
         keys: &Keys,
         side: Side<'_>,
-    ) -> Result<Erased<C>, Error> {
-        Builder { keys, side }.stack(&self.elements)
+    ) -> Result<BoxedStack<D, Buf>, Error> {
+        self.build(keys, side)
     }
 }
 

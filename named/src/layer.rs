@@ -1,5 +1,6 @@
 //! The Chunnels that a stack can name.
 
+use crate::Unknown;
 use bertha::Error;
 use bertha::ccp::Choice;
 use std::fmt::Write;
@@ -32,9 +33,9 @@ pub(crate) enum Layer {
     Tls,
 }
 
-/// A name that the command knows, and the meaning of its value.
+/// A name that a stack may have, and the meaning of its value.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Name {
+struct Name {
     name: &'static str,
     value: Value,
 }
@@ -86,26 +87,31 @@ pub(crate) fn known() -> String {
 }
 
 impl Layer {
-    /// Returns the Chunnel of this name, written as on the command line or as an agreement shows it:
+    /// Returns the Chunnel of this name, written as in a stack or as an agreement shows it:
     /// `at-most-once`, `AtMostOnce`.
     ///
     /// # Errors
-    /// Returns a text for human readers if there is no such Chunnel or it does not take the value.
-    pub(crate) fn named(name: &str, value: Option<&str>) -> Result<Self, String> {
+    /// [`Unknown`] if there is no such Chunnel or it does not take the value.
+    pub(crate) fn named(name: &str, value: Option<&str>) -> Result<Self, Unknown> {
         let letters = |name: &str| name.replace(['-', '_'], "").to_ascii_lowercase();
         let found = NAMES.iter().find(|known| letters(known.name) == letters(name));
         let Some(Name { name, value: meaning }) = found else {
-            return Err(format!("`{name}` is no Chunnel that this command knows; it knows {}", known()));
+            return Err(Unknown::new(format!(
+                "`{name}` is no Chunnel that this program knows; it knows {}",
+                known()
+            )));
         };
-        let wanted = || match meaning {
-            Value::Needed(meaning) | Value::Possible(meaning) => {
-                format!("`{name}` needs a value: {name}={meaning}")
-            }
-            Value::Nothing => format!("`{name}` has no value"),
+        let wanted = || {
+            Unknown::new(match meaning {
+                Value::Needed(meaning) | Value::Possible(meaning) => {
+                    format!("`{name}` needs a value: {name}={meaning}")
+                }
+                Value::Nothing => format!("`{name}` has no value"),
+            })
         };
         match (meaning, value) {
             (Value::Nothing, Some(value)) => {
-                return Err(format!("`{name}` has no value, and was given `{value}`"));
+                return Err(Unknown::new(format!("`{name}` has no value, and was given `{value}`")));
             }
             (Value::Needed(_), None) => return Err(wanted()),
             _ => {}
@@ -134,7 +140,9 @@ impl Layer {
             "quic" => Self::Quic,
             "reliable" => {
                 let congestion = given.map(str::parse).transpose();
-                Self::Reliable { congestion: congestion.map_err(|error: Error| error.to_string())? }
+                Self::Reliable {
+                    congestion: congestion.map_err(|error: Error| Unknown::new(error.to_string()))?,
+                }
             }
             "tls" => Self::Tls,
             _ => Self::Nothing,
@@ -170,6 +178,6 @@ mod tests {
         }
         let congestion = "agent:copa".parse().ok();
         assert_eq!(Layer::named("reliable", Some("agent:copa")), Ok(Layer::Reliable { congestion }));
-        assert!(Layer::named("ordred", None).unwrap_err().contains("at-most-once, batch"));
+        assert!(Layer::named("ordred", None).unwrap_err().to_string().contains("at-most-once, batch"));
     }
 }

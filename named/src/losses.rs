@@ -7,17 +7,17 @@ use std::fmt;
 
 /// Frames and messages that a port lost, by reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Losses(Vec<Loss>);
+pub struct Losses(Vec<Loss>);
 
 /// Frames or messages that a port lost for a single reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(crate) struct Loss {
+pub struct Loss {
     reason: &'static str,
     frames: u64,
 }
 
 /// A datapath whose port may count its losses.
-pub(crate) trait Counted {
+pub trait Counted {
     /// Returns the losses since the port was opened; none if the datapath has no port of its own.
     fn losses(&self) -> Losses {
         Losses::default()
@@ -65,14 +65,14 @@ impl Counted for bertha_datapath_dpdk::Tcp {
 
 impl Losses {
     /// Returns the losses since `before`.
-    pub(crate) fn since(&self, before: &Self) -> Self {
+    pub fn since(&self, before: &Self) -> Self {
         let count = |reason| before.0.iter().find(|loss| loss.reason == reason).map_or(0, |loss| loss.frames);
         let since = |loss: &Loss| Loss { frames: loss.frames.saturating_sub(count(loss.reason)), ..*loss };
         Self(self.0.iter().map(since).collect())
     }
 
     /// Returns the reasons that occurred; `None` if the datapath has no port of its own.
-    pub(crate) fn rows(&self) -> Option<Vec<Loss>> {
+    pub fn rows(&self) -> Option<Vec<Loss>> {
         let occurred = || self.0.iter().filter(|loss| loss.frames > 0).copied().collect();
         (!self.0.is_empty()).then(occurred)
     }

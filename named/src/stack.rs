@@ -6,7 +6,8 @@
 //! branch  = name ["=" value] / "(" stack ")"
 //! ```
 
-use super::Layer;
+use crate::layer::known;
+use crate::{Layer, Unknown};
 use std::fmt;
 use std::str::FromStr;
 
@@ -16,7 +17,7 @@ const LONGEST: usize = 32;
 
 /// A parsed stack, top first. The empty text is the stack without Chunnels.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct StackText {
+pub struct Stack {
     pub(crate) elements: Vec<Element>,
     text: String,
 }
@@ -29,7 +30,12 @@ pub(crate) enum Element {
     Alternatives(Vec<Vec<Element>>),
 }
 
-impl StackText {
+impl Stack {
+    /// Returns the names of Chunnels with their values, for human readers.
+    pub fn known() -> String {
+        known()
+    }
+
     /// Returns true if the stack has this layer, in an alternative or not.
     pub(crate) fn has(&self, layer: &Layer) -> bool {
         has(&self.elements, layer)
@@ -43,16 +49,16 @@ fn has(elements: &[Element], wanted: &Layer) -> bool {
     })
 }
 
-impl fmt::Display for StackText {
+impl fmt::Display for Stack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl FromStr for StackText {
-    type Err = String;
+impl FromStr for Stack {
+    type Err = Unknown;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Unknown> {
         let squeezed: String = text.chars().filter(|character| !character.is_whitespace()).collect();
         if squeezed.is_empty() {
             return Ok(Self::default());
@@ -61,7 +67,7 @@ impl FromStr for StackText {
         let elements = reader.stack(0)?;
         match reader.rest {
             "" => Ok(Self { elements, text: squeezed.clone() }),
-            rest => Err(format!("`{rest}` is left over: elements are separated by commas")),
+            rest => Err(Unknown::new(format!("`{rest}` is left over: elements are separated by commas"))),
         }
     }
 }
@@ -72,9 +78,9 @@ struct Reader<'t> {
 }
 
 impl Reader<'_> {
-    fn stack(&mut self, depth: usize) -> Result<Vec<Element>, String> {
+    fn stack(&mut self, depth: usize) -> Result<Vec<Element>, Unknown> {
         if depth > DEEPEST {
-            return Err(format!("brackets are nested more than {DEEPEST} deep"));
+            return Err(Unknown::new(format!("brackets are nested more than {DEEPEST} deep")));
         }
         let mut elements = Vec::new();
         loop {
@@ -92,20 +98,20 @@ impl Reader<'_> {
         }
     }
 
-    fn branch(&mut self, depth: usize) -> Result<Vec<Element>, String> {
+    fn branch(&mut self, depth: usize) -> Result<Vec<Element>, Unknown> {
         if self.takes('(') {
             let stack = self.stack(depth + 1)?;
-            return if self.takes(')') { Ok(stack) } else { Err("a bracket is not closed".into()) };
+            return if self.takes(')') { Ok(stack) } else { Err(Unknown::new("a bracket is not closed")) };
         }
         let end = self.rest.find([',', '|', '(', ')']).unwrap_or(self.rest.len());
         let (layer, rest) = self.rest.split_at(end);
         self.rest = rest;
         self.layers += 1;
         if self.layers > LONGEST {
-            return Err(format!("there are more than {LONGEST} layers"));
+            return Err(Unknown::new(format!("there are more than {LONGEST} layers")));
         }
         if layer.is_empty() {
-            return Err("a name is missing between two separators or at an end".into());
+            return Err(Unknown::new("a name is missing between two separators or at an end"));
         }
         let layer = match layer.split_once('=') {
             Some((name, value)) => Layer::named(name, Some(value))?,
@@ -131,7 +137,7 @@ mod tests {
     use super::*;
 
     fn elements(text: &str) -> Vec<Element> {
-        text.parse::<StackText>().unwrap().elements
+        text.parse::<Stack>().unwrap().elements
     }
 
     #[test]
@@ -162,10 +168,10 @@ mod tests {
             ("tls(", "left over"),
             ("((((((((((tls))))))))))", "nested"),
         ] {
-            let refusal = text.parse::<StackText>().unwrap_err();
+            let refusal = text.parse::<Stack>().unwrap_err().to_string();
             assert!(refusal.contains(reason), "{text}: {refusal}");
         }
         let long = vec!["nothing"; LONGEST + 1].join(",");
-        assert!(long.parse::<StackText>().unwrap_err().contains("more than 32"));
+        assert!(long.parse::<Stack>().unwrap_err().to_string().contains("more than 32"));
     }
 }

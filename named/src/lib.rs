@@ -1,0 +1,38 @@
+//! Stacks, datapaths and keys by name, for programs that learn them at run time: the command `bertha`, and the
+//! bindings for other languages.
+//!
+//! The text `ordered,reliable,tls` is a stack, top first. Alternatives are separated by a bar,
+//! `tls|checksum`; an alternative of several layers is in brackets, `quic|(tls,ordered,reliable)`. A Chunnel
+//! may have a value: `pace=1000000`. [`Stack::known`] lists the names.
+//!
+//! ```
+//! use bertha::kernel::Udp;
+//! use bertha::prelude::*;
+//! use bertha_named::{Keys, Side, Stack};
+//!
+//! # async fn example() -> Result<(), bertha::Error> {
+//! let text: Stack = "ordered,reliable,checksum|nothing".parse()?;
+//! let stack = text.build_on(&Udp::new(), &Keys::default(), Side::Client { host: "example.org" })?;
+//! let connection = stack.connect(Udp::new(), "192.0.2.7:4242").await?;
+//! # Ok(()) }
+//! ```
+//!
+//! [`Transport`] is a datapath by name, and [`OverDatapath`] is work that runs over any of them.
+
+#![forbid(unsafe_code)]
+
+mod build;
+mod keys;
+mod layer;
+mod losses;
+mod stack;
+mod transport;
+mod unknown;
+
+pub use keys::{Keys, Side};
+use layer::Layer;
+pub use losses::{Counted, Loss, Losses};
+use stack::Element;
+pub use stack::Stack;
+pub use transport::{OverDatapath, Transport};
+pub use unknown::Unknown;
