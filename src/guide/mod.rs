@@ -1,4 +1,4 @@
-//! Guides: a cookbook of whole programs, composing stacks, handling errors, looking at connections, controlling congestion, connecting to names, choosing a datapath, running over DPDK and Caladan, calling through the daemon of a machine, keeping attackers out, and writing Chunnels, datapaths and passes.
+//! Guides: a cookbook of whole programs, composing stacks, handling errors, looking at connections, controlling congestion, connecting to names, choosing a datapath, running over DPDK and Caladan, calling through the daemon of a machine, connections from C, keeping attackers out, and writing Chunnels, datapaths and passes.
 //!
 //! The code of the guides is compiled and run with the tests. The guide [`pass`] shows two crates of the
 //! repository's `tests/outside`, which know Bertha only by its published names; a test compares the guide
@@ -47,6 +47,10 @@ pub mod dpdk {}
 
 #[doc = include_str!("daemon.md")]
 pub mod daemon {}
+
+#[cfg(feature = "datapath-kernel")]
+#[doc = include_str!("c.md")]
+pub mod c {}
 
 #[cfg(all(feature = "datapath-kernel", feature = "tls", feature = "noise"))]
 #[doc = include_str!("security.md")]

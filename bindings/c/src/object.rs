@@ -1,0 +1,219 @@
+//! What handles name.
+
+use crate::code::Code;
+use crate::connecting::Connecting;
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::listener::Listener;
+use crate::options::Options;
+use crate::readiness::Readiness;
+use crate::table::Table;
+use bertha::Buf;
+use parking_lot::{Mutex, RwLock};
+use std::sync::Arc;
+
+/// An object that a handle names. Calls that use it share it, so it is there until the last of them returns.
+#[derive(Debug, Clone)]
+pub(crate) enum Object {
+    Options(Arc<Mutex<Options>>),
+    Connecting(Arc<Connecting>),
+    Connection(Arc<Connection>),
+    Listener(Arc<Listener>),
+}
+
+/// The bit by which handles of buffers are told from others.
+const BUFFER: u32 = 1 << 31;
+
+static OBJECTS: RwLock<Table<Object>> = RwLock::new(Table::new(0));
+/// Buffers have a table of their own, whose lock is taken once for a burst.
+static BUFFERS: Mutex<Table<Buf>> = Mutex::new(Table::new(BUFFER));
+
+impl Object {
+    fn what(&self) -> &'static str {
+        match self {
+            Self::Options(_) => "options",
+            Self::Connecting(_) => "a connection that is being made",
+            Self::Connection(_) => "a connection",
+            Self::Listener(_) => "a listener",
+        }
+    }
+
+    /// Ends what belongs to the object, and the calls that wait for it.
+    fn release(&self) {
+        match self {
+            Self::Options(_) => {}
+            Self::Connecting(connecting) => connecting.release(),
+            Self::Connection(connection) => connection.release(),
+            Self::Listener(listener) => listener.release(),
+        }
+    }
+}
+
+/// Returns the handle of an object from now on.
+///
+/// # Errors
+/// [`BERTHA_EXHAUSTED`](Code::BERTHA_EXHAUSTED) if there are too many objects.
+pub(crate) fn insert(object: Object) -> Result<u64, Failure> {
+    OBJECTS.write().insert(object).map_err(|object| {
+        object.release();
+        Failure::new(Code::BERTHA_EXHAUSTED, "there are too many handles")
+    })
+}
+
+fn get(handle: u64) -> Result<Object, Failure> {
+    OBJECTS.read().get(handle).cloned().ok_or_else(bad)
+}
+
+/// Takes an object out of the table, and tells what used it.
+///
+/// # Errors
+/// [`BERTHA_BAD_HANDLE`](Code::BERTHA_BAD_HANDLE).
+pub(crate) fn release(handle: u64) -> Result<(), Failure> {
+    let object = OBJECTS.write().remove(handle);
+    match object {
+        Some(object) => object.release(),
+        // Out of the lock.
+        None => drop(take_buffer(handle)?),
+    }
+    Ok(())
+}
+
+/// Takes a connection that is made out of the table, and returns true if it was there: its outcome belongs to one call.
+pub(crate) fn finish(handle: u64) -> bool {
+    let object = OBJECTS.write().remove(handle);
+    object.inspect(Object::release).is_some()
+}
+
+#[cold]
+fn bad() -> Failure {
+    Failure::new(Code::BERTHA_BAD_HANDLE, "the handle is none: it is zero, or was released, or never given")
+}
+
+#[cold]
+fn other(object: &Object, wanted: &str) -> Failure {
+    Failure::new(Code::BERTHA_BAD_HANDLE, format!("the handle is {}, not {wanted}", object.what()))
+}
+
+/// # Errors
+/// [`BERTHA_BAD_HANDLE`](Code::BERTHA_BAD_HANDLE).
+pub(crate) fn connection(handle: u64) -> Result<Arc<Connection>, Failure> {
+    match get(handle)? {
+        Object::Connection(connection) => Ok(connection),
+        object => Err(other(&object, "a connection")),
+    }
+}
+
+/// # Errors
+/// [`BERTHA_BAD_HANDLE`](Code::BERTHA_BAD_HANDLE).
+pub(crate) fn listener(handle: u64) -> Result<Arc<Listener>, Failure> {
+    match get(handle)? {
+        Object::Listener(listener) => Ok(listener),
+        object => Err(other(&object, "a listener")),
+    }
+}
+
+/// # Errors
+/// [`BERTHA_BAD_HANDLE`](Code::BERTHA_BAD_HANDLE).
+pub(crate) fn connecting(handle: u64) -> Result<Arc<Connecting>, Failure> {
+    match get(handle)? {
+        Object::Connecting(connecting) => Ok(connecting),
+        object => Err(other(&object, "a connection that is being made")),
+    }
+}
+
+/// # Errors
+/// [`BERTHA_BAD_HANDLE`](Code::BERTHA_BAD_HANDLE).
+pub(crate) fn options(handle: u64) -> Result<Arc<Mutex<Options>>, Failure> {
+    match get(handle)? {
+        Object::Options(options) => Ok(options),
+        object => Err(other(&object, "options")),
+    }
+}
+
+/// Returns the options of the handle, or those by default for zero.
+///
+/// # Errors
+/// [`BERTHA_BAD_HANDLE`](Code::BERTHA_BAD_HANDLE).
+pub(crate) fn options_or_default(handle: u64) -> Result<Options, Failure> {
+    match handle {
+        0 => Ok(Options::default()),
+        _ => Ok(options(handle)?.lock().clone()),
+    }
+}
+
+/// Returns what shows in the descriptor of the object.
+///
+/// # Errors
+/// [`BERTHA_BAD_HANDLE`](Code::BERTHA_BAD_HANDLE), also for objects that nothing waits for.
+pub(crate) fn readiness(handle: u64) -> Result<(Object, Arc<Readiness>), Failure> {
+    let object = get(handle)?;
+    let readiness = match &object {
+        Object::Options(_) => return Err(other(&object, "an object with a descriptor")),
+        Object::Connecting(connecting) => connecting.readiness().clone(),
+        Object::Connection(connection) => connection.readiness().clone(),
+        Object::Listener(listener) => listener.readiness().clone(),
+    };
+    Ok((object, readiness))
+}
+
+/// Returns the handles of buffers from now on.
+///
+/// # Errors
+/// [`BERTHA_EXHAUSTED`](Code::BERTHA_EXHAUSTED) if there are too many buffers; those are lost.
+pub(crate) fn insert_buffers(
+    buffers: impl IntoIterator<Item = Buf>,
+    mut each: impl FnMut(*mut u8, usize, u64),
+) -> Result<(), Failure> {
+    let mut table = BUFFERS.lock();
+    for mut buffer in buffers {
+        // The bytes lie where they are when the buffer itself moves into the table.
+        let (data, length) = (buffer.as_mut_ptr(), buffer.len());
+        let handle = table.insert(buffer);
+        let handle =
+            handle.map_err(|_| Failure::new(Code::BERTHA_EXHAUSTED, "there are too many buffers"))?;
+        each(data, length, handle);
+    }
+    Ok(())
+}
+
+/// Takes a buffer out of the table.
+///
+/// # Errors
+/// [`BERTHA_BAD_HANDLE`](Code::BERTHA_BAD_HANDLE).
+pub(crate) fn take_buffer(handle: u64) -> Result<Buf, Failure> {
+    BUFFERS.lock().remove(handle).ok_or_else(bad)
+}
+
+/// Takes buffers out of the table, each shortened to a length. Either all or none are taken.
+///
+/// # Errors
+/// [`BERTHA_BAD_HANDLE`](Code::BERTHA_BAD_HANDLE); [`BERTHA_BAD_ARGUMENT`](Code::BERTHA_BAD_ARGUMENT) if a length is longer than its
+/// buffer; [`BERTHA_TOO_LARGE`](Code::BERTHA_TOO_LARGE) if a length is above `longest`.
+pub(crate) fn take_buffers(wanted: &[(u64, usize)], longest: usize) -> Result<Vec<Buf>, Failure> {
+    let mut table = BUFFERS.lock();
+    for (handle, length) in wanted {
+        let buffer = table.get(*handle).ok_or_else(bad)?;
+        if *length > buffer.len() {
+            return Err(Failure::argument("a length in a bertha_buffer is longer than the buffer"));
+        }
+        if *length > longest {
+            return Err(crate::any::too_long(*length, longest));
+        }
+    }
+    let mut taken = Vec::with_capacity(wanted.len());
+    for (handle, _) in wanted {
+        let Some(buffer) = table.remove(*handle) else {
+            // All were there, so this one is there twice.
+            for ((handle, _), buffer) in wanted.iter().zip(taken).rev() {
+                table.undo_remove(*handle, buffer);
+            }
+            return Err(Failure::argument("a buffer is there twice in a burst"));
+        };
+        taken.push(buffer);
+    }
+    drop(table);
+    for (buffer, (_, length)) in taken.iter_mut().zip(wanted) {
+        buffer.truncate(*length);
+    }
+    Ok(taken)
+}

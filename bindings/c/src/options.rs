@@ -1,0 +1,100 @@
+//! Settings of connections and listeners, by name.
+
+use crate::code::Code;
+use crate::failure::Failure;
+use bertha::Settings;
+use bertha::core::guarantee::{Encrypted, Set};
+use bertha_named::Keys;
+use std::time::Duration;
+
+/// The names beside those of [`Keys`].
+const NAMES: &str = "handshake-timeout, idle-timeout, close-timeout, drain-timeout, connections, concurrent-handshakes, \
+                     offers-per-second, require-encryption, upgradable";
+
+/// Settings of a connection or a listener.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Options {
+    pub(crate) keys: Keys,
+    pub(crate) settings: Settings,
+    /// True if the stack may change while the connection is in use.
+    pub(crate) is_upgradable: bool,
+}
+
+impl Options {
+    /// Sets what has this name.
+    ///
+    /// # Errors
+    /// [`BERTHA_INVALID`](Code::BERTHA_INVALID) with the names that there are, or with what is wrong with the value.
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), Failure> {
+        let settings = &mut self.settings;
+        match name {
+            "handshake-timeout" => settings.handshake_timeout = time(name, value)?,
+            "idle-timeout" => settings.idle_timeout = time(name, value)?,
+            "close-timeout" => settings.close_timeout = time(name, value)?,
+            "drain-timeout" => settings.drain_timeout = time(name, value)?,
+            "connections" => settings.connections = number(name, value)?,
+            "concurrent-handshakes" => settings.concurrent_handshakes = number(name, value)?,
+            "offers-per-second" => settings.offers_per_second = number(name, value)?,
+            "require-encryption" => {
+                settings.floor = if is(name, value)? { Set::of::<Encrypted>() } else { Set::NONE };
+            }
+            "upgradable" => self.is_upgradable = is(name, value)?,
+            _ if Keys::NAMES.contains(&name) => {
+                self.keys.set(name, value).map_err(|unknown| invalid(unknown.to_string()))?;
+            }
+            _ => {
+                let known = Keys::NAMES.join(", ");
+                return Err(invalid(format!("`{name}` is no option; the options are {known}, {NAMES}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn invalid(text: String) -> Failure {
+    Failure::new(Code::BERTHA_INVALID, text)
+}
+
+fn time(name: &str, value: &str) -> Result<Duration, Failure> {
+    match value.parse() {
+        // A day, so that sums of times stay within what clocks count.
+        Ok(milliseconds @ 1..=86_400_000) => Ok(Duration::from_millis(milliseconds)),
+        _ => {
+            Err(invalid(format!("`{name}` takes milliseconds, from 1 to 86400000, and was given `{value}`")))
+        }
+    }
+}
+
+fn number<N: std::str::FromStr>(name: &str, value: &str) -> Result<N, Failure> {
+    value.parse().map_err(|_| invalid(format!("`{name}` takes a number, and was given `{value}`")))
+}
+
+fn is(name: &str, value: &str) -> Result<bool, Failure> {
+    match value {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err(invalid(format!("`{name}` takes yes or no, and was given `{value}`"))),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_that_is_told_is_taken() {
+        let mut options = Options::default();
+        for name in NAMES.split(", ") {
+            let value = if ["require-encryption", "upgradable"].contains(&name) { "yes" } else { "7" };
+            options.set(name, value).unwrap();
+            assert!(options.set(name, "seven").is_err(), "{name}");
+        }
+        assert!(options.is_upgradable);
+        assert_eq!(options.settings.idle_timeout, Duration::from_millis(7));
+        for name in Keys::NAMES.iter().filter(|name| **name != "congestion") {
+            options.set(name, "value").unwrap();
+        }
+        assert_eq!(options.set("tls-cart", "").unwrap_err().code, Code::BERTHA_INVALID);
+    }
+}

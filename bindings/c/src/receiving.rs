@@ -1,0 +1,126 @@
+//! Receiving, with and without waiting.
+//!
+//! A call receives from the connection itself. Only when a call that never waits has found nothing, and the connection has a
+//! descriptor, a task receives in the place of the calls, so that others who share the socket go on whatever this
+//! thread does. The task ends with the first burst, which it leaves in a queue.
+
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::queue::{Look, Queue};
+use crate::readiness::Readiness;
+use crate::wait::{Limit, spawn, wait};
+use bertha::Buf;
+use std::sync::Arc;
+
+/// Most messages that the task receives.
+const AHEAD: usize = 32;
+
+/// The messages that calls have not taken yet.
+#[derive(Debug)]
+pub(crate) struct Receiving(Arc<Queue<Result<Buf, Failure>>>);
+
+impl Receiving {
+    pub(crate) fn new(readiness: Arc<Readiness>) -> Self {
+        Self(Arc::new(Queue::new(readiness)))
+    }
+
+    /// Leaves a message that a call had no room for to the next call.
+    pub(crate) fn put_back(&self, message: Buf) {
+        self.0.put_back(Ok(message));
+    }
+}
+
+impl Connection {
+    /// Receives a message.
+    ///
+    /// # Errors
+    /// Errors of the connection; [`Failure::LATE`].
+    pub(crate) fn receive(&self, limit: Limit) -> Result<Buf, Failure> {
+        self.until_late(|| wait(limit, &self.released, self.next()))
+    }
+
+    /// Receives as many messages as are there, at least one and at most `most`.
+    ///
+    /// # Errors
+    /// Errors of the connection; [`Failure::LATE`].
+    pub(crate) fn receive_burst(&self, most: usize, limit: Limit) -> Result<Vec<Buf>, Failure> {
+        self.until_late(|| wait(limit, &self.released, self.next_burst(most)))
+    }
+
+    /// Calls `receive` again if something arrived at the moment when its time was up.
+    fn until_late<T>(&self, receive: impl Fn() -> Result<T, Failure>) -> Result<T, Failure> {
+        loop {
+            match receive() {
+                Err(failure) if failure.is_late() => {
+                    if !self.readiness().is_asked_for() || self.watch()? {
+                        return Err(failure);
+                    }
+                }
+                received => return received,
+            }
+        }
+    }
+
+    async fn next(&self) -> Result<Buf, Failure> {
+        let arrived = &self.receiving.0;
+        loop {
+            let arrival = arrived.arrival();
+            match arrived.take() {
+                Look::Found(message) => return message,
+                Look::Gathering => arrival.await,
+                Look::Nothing => tokio::select! {
+                    biased;
+                    received = self.any.receive() => return Ok(received?),
+                    () = arrival => {}
+                },
+            }
+        }
+    }
+
+    async fn next_burst(&self, most: usize) -> Result<Vec<Buf>, Failure> {
+        let arrived = &self.receiving.0;
+        loop {
+            let arrival = arrived.arrival();
+            let there = arrived.take_while(most, Result::is_ok);
+            if !there.is_empty() {
+                return there.into_iter().collect();
+            }
+            let mut burst = Vec::new();
+            match arrived.take() {
+                Look::Found(message) => return message.map(|message| vec![message]),
+                Look::Gathering => arrival.await,
+                Look::Nothing => tokio::select! {
+                    biased;
+                    received = self.any.receive_burst(&mut burst, most) => {
+                        received?;
+                        return Ok(burst);
+                    }
+                    () = arrival => if !burst.is_empty() {
+                        return Ok(burst);
+                    },
+                },
+            }
+        }
+    }
+
+    /// Lets a task receive, so that the descriptor shows what arrives from now on. Returns false if something is there.
+    ///
+    /// # Errors
+    /// [`BERTHA_EXHAUSTED`](crate::code::Code::BERTHA_EXHAUSTED) if there is no runtime.
+    pub(crate) fn watch(&self) -> Result<bool, Failure> {
+        let arrived = &self.receiving.0;
+        if !arrived.clear_if_empty() {
+            return Ok(false);
+        }
+        if arrived.begins_gathering() {
+            let (any, arrived) = (self.any.clone(), arrived.clone());
+            spawn(self.released.clone(), async move {
+                let mut burst = Vec::new();
+                let outcome = any.receive_burst(&mut burst, AHEAD).await;
+                let failure = outcome.err().map(Failure::from);
+                arrived.push(burst.into_iter().map(Ok).chain(failure.map(Err)));
+            })?;
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,75 @@
+//! The runtime of the process, and what a fork does to it.
+
+use crate::code::Code;
+use crate::failure::Failure;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use tokio::runtime::{Builder, Handle, Runtime};
+
+/// Not started, or just being started.
+const FRESH: u8 = 0;
+const RUNNING: u8 = 1;
+/// This process is a child of the one that has the runtime.
+const FORKED: u8 = 2;
+
+static STATE: AtomicU8 = AtomicU8::new(FRESH);
+/// The process that started the runtime, or zero.
+static OWNER: AtomicU32 = AtomicU32::new(0);
+static RUNTIME: OnceLock<Result<Runtime, String>> = OnceLock::new();
+
+/// Checks that this process is not a child of the one with the runtime, in which any lock may be held for ever.
+///
+/// # Errors
+/// [`BERTHA_FORKED`](Code::BERTHA_FORKED).
+#[inline]
+pub(crate) fn check() -> Result<(), Failure> {
+    match STATE.load(Ordering::Acquire) {
+        RUNNING => Ok(()),
+        FRESH => first(),
+        _ => Err(forked()),
+    }
+}
+
+/// Makes this process the owner, if there is none.
+#[cold]
+fn first() -> Result<(), Failure> {
+    let this = std::process::id();
+    match OWNER.compare_exchange(0, this, Ordering::AcqRel, Ordering::Acquire) {
+        Err(owner) if owner != this => {
+            after_fork();
+            Err(forked())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Marks this process as a child. A handler of a fork may do no more than this.
+pub(crate) fn after_fork() {
+    STATE.store(FORKED, Ordering::Release);
+}
+
+#[cold]
+fn forked() -> Failure {
+    let text = "the process was forked after its first call of Bertha: the child has no threads of the library; fork before \
+                the first call, or execute another program in the child";
+    Failure::new(Code::BERTHA_FORKED, text)
+}
+
+/// Returns the runtime of the process, which begins with the first call.
+///
+/// # Errors
+/// [`BERTHA_EXHAUSTED`](Code::BERTHA_EXHAUSTED) if the system gives no threads.
+pub(crate) fn handle() -> Result<&'static Handle, Failure> {
+    match RUNTIME.get_or_init(start) {
+        Ok(runtime) => Ok(runtime.handle()),
+        Err(reason) => Err(Failure::new(Code::BERTHA_EXHAUSTED, reason.clone())),
+    }
+}
+
+fn start() -> Result<Runtime, String> {
+    crate::boundary::forks::watch().map_err(|error| format!("forks can't be watched: {error}"))?;
+    let runtime = Builder::new_multi_thread().thread_name("bertha").enable_all().build();
+    let runtime = runtime.map_err(|error| format!("the runtime did not start: {error}"))?;
+    STATE.store(RUNNING, Ordering::Release);
+    Ok(runtime)
+}

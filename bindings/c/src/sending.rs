@@ -1,0 +1,155 @@
+//! Sending, with and without waiting.
+//!
+//! A message that was begun to be sent can't be taken back. So a call whose time is up hands its message over to a task, and has
+//! done its work. While such a task is at work, the next call waits first, and fails if its time is up: then its message
+//! was not touched.
+
+use crate::any::BoxFuture;
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::readiness::{Bit, Readiness};
+use crate::wait::{Limit, spawn, wait};
+use bertha::{Buf, Error};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use tokio::sync::Notify;
+
+/// The messages that calls have handed over.
+#[derive(Debug, Default)]
+pub(crate) struct Sending(Arc<HandedOver>);
+
+#[derive(Debug, Default)]
+struct HandedOver {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Number of tasks that send.
+    tasks: usize,
+    /// The error of a task, which the next call tells.
+    failed: Option<Failure>,
+}
+
+impl Sending {
+    /// Returns a future that is ready when no task sends any more.
+    pub(crate) fn all_are_sent(&self) -> impl Future<Output = ()> + Send + use<> {
+        let handed_over = self.0.clone();
+        async move { handed_over.until_unused().await }
+    }
+}
+
+impl HandedOver {
+    async fn until_unused(&self) {
+        loop {
+            let changed = self.changed.notified();
+            if self.state.lock().tasks == 0 {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    fn ended(&self, outcome: Result<(), Error>, readiness: &Readiness) {
+        let mut state = self.state.lock();
+        state.tasks -= 1;
+        if let Err(error) = outcome {
+            state.failed = Some(error.into());
+        }
+        let is_unused = state.tasks == 0;
+        drop(state);
+        if is_unused {
+            readiness.set(Bit::Send);
+            self.changed.notify_waiters();
+        }
+    }
+}
+
+impl Connection {
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// Errors of the connection, also for the last message; [`Failure::LATE`] if the message was not taken.
+    pub(crate) fn send(&self, message: Buf, limit: Limit) -> Result<(), Failure> {
+        self.check_length(message.len())?;
+        let bytes = message.len();
+        self.until_room(limit)?;
+        self.hand_over(self.any.clone().send(message), limit)?;
+        self.count_sent(1, bytes);
+        Ok(())
+    }
+
+    /// Sends a burst, which `take` gets once there is room.
+    ///
+    /// # Errors
+    /// The errors of [`send`](Self::send) and of `take`.
+    pub(crate) fn send_burst(
+        &self,
+        limit: Limit,
+        take: impl FnOnce() -> Result<Vec<Buf>, Failure>,
+    ) -> Result<(), Failure> {
+        self.until_room(limit)?;
+        let mut burst = take()?;
+        let (messages, bytes) = (burst.len(), burst.iter().map(|message| message.len()).sum());
+        let sending = match (burst.pop(), burst.is_empty()) {
+            (None, _) => return Ok(()),
+            (Some(message), true) => self.any.clone().send(message),
+            (Some(last), false) => {
+                burst.push(last);
+                self.any.clone().send_burst(burst)
+            }
+        };
+        self.hand_over(sending, limit)?;
+        self.count_sent(messages, bytes);
+        Ok(())
+    }
+
+    /// # Errors
+    /// [`BERTHA_TOO_LARGE`](crate::code::Code::BERTHA_TOO_LARGE).
+    pub(crate) fn check_length(&self, length: usize) -> Result<(), Failure> {
+        let longest = self.any.longest();
+        if length > longest { Err(crate::any::too_long(length, longest)) } else { Ok(()) }
+    }
+
+    /// Waits until no task sends.
+    fn until_room(&self, limit: Limit) -> Result<(), Failure> {
+        let handed_over = &self.sending.0;
+        let mut state = handed_over.state.lock();
+        if state.tasks > 0 {
+            drop(state);
+            self.readiness().clear(Bit::Send);
+            let waited = wait(limit, &self.released, async {
+                handed_over.until_unused().await;
+                Ok(())
+            });
+            if waited.is_err() && handed_over.state.lock().tasks > 0 {
+                return waited;
+            }
+            state = handed_over.state.lock();
+        }
+        match state.failed.take() {
+            Some(failure) => Err(failure),
+            None => Ok(()),
+        }
+    }
+
+    /// Sends within the limit, or lets a task go on with it.
+    fn hand_over(
+        &self,
+        mut sending: BoxFuture<'static, Result<(), Error>>,
+        limit: Limit,
+    ) -> Result<(), Failure> {
+        let sent = wait(limit, &self.released, async { (&mut sending).await.map_err(Failure::from) });
+        if !sent.as_ref().is_err_and(Failure::is_late) {
+            return sent;
+        }
+        let (handed_over, readiness) = (self.sending.0.clone(), self.readiness().clone());
+        handed_over.state.lock().tasks += 1;
+        self.readiness().clear(Bit::Send);
+        spawn(self.released.clone(), async move {
+            let outcome = sending.await;
+            handed_over.ended(outcome, &readiness);
+        })
+    }
+}
