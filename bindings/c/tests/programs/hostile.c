@@ -1,5 +1,19 @@
 /* Arguments that no program should have: each is a code. */
 #include "check.h"
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* A server that accepts and says nothing. */
+static int listen_in_silence(char at[32]) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t length = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(listener >= 0 && bind(listener, (struct sockaddr *)&address, length) == 0 && listen(listener, 8) == 0);
+    CHECK(getsockname(listener, (struct sockaddr *)&address, &length) == 0);
+    snprintf(at, 32, "127.0.0.1:%u", (unsigned)ntohs(address.sin_port));
+    return listener;
+}
 
 int main(void) {
     uint64_t options = 0, connection = 0, listener = 0, client = 0;
@@ -41,7 +55,11 @@ int main(void) {
     CODE(BERTHA_BAD_ARGUMENT, bertha_connect("udp", address, "", 0, -2, &connection));
     CODE(BERTHA_BAD_ARGUMENT, bertha_connect("udp", address, NULL, 0, SOON, &connection));
     CODE(BERTHA_BAD_ARGUMENT, bertha_connect("udp", address, "", 0, SOON, NULL));
-    CODE(BERTHA_WOULD_BLOCK, bertha_connect("udp", "127.0.0.1:9", "", 0, 0, &connection));
+    char silent[32];
+    int never_read = listen_in_silence(silent);
+    CODE(BERTHA_WOULD_BLOCK, bertha_connect("tcp", silent, "", 0, 0, &connection));
+    CODE(BERTHA_WOULD_BLOCK, bertha_connect("tcp", silent, "", 0, 20, &connection));
+    close(never_read);
     OK(bertha_connect("udp", address, "", 0, SOON, &connection));
     OK(bertha_accept(listener, SOON, &client));
 
