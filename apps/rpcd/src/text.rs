@@ -52,30 +52,35 @@ pub(crate) fn text_of(memory: &impl Memory, at: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::Outgoing;
     use bertha_schemas::PrivateMemory;
+
+    fn message() -> Outgoing {
+        Outgoing::new(PrivateMemory::of(1 << 20), false)
+    }
 
     #[test]
     fn details_lie_behind_the_text() {
-        let mut frame = PrivateMemory::of(1 << 20);
-        let at = text_in(&mut Lending::Frame(&mut frame), b"no room", b"details").unwrap();
-        assert_eq!(text_of(&frame, at).as_deref(), Some("no room"));
-        assert_eq!(details_of(&frame, at), Details::OfServer(Some((*b"details").into())));
-        let at = text_in(&mut Lending::Frame(&mut frame), b"no room", b"").unwrap();
-        assert_eq!(details_of(&frame, at), Details::OfServer(None));
+        let mut message = message();
+        let at = text_in(&mut Lending::Frame(&mut message), b"no room", b"details").unwrap();
+        assert_eq!(text_of(&message.frame, at).as_deref(), Some("no room"));
+        assert_eq!(details_of(&message.frame, at), Details::OfServer(Some((*b"details").into())));
+        let at = text_in(&mut Lending::Frame(&mut message), b"no room", b"").unwrap();
+        assert_eq!(details_of(&message.frame, at), Details::OfServer(None));
     }
 
     #[test]
     fn details_that_are_not_there_or_too_long_are_none() {
-        let mut frame = PrivateMemory::of(1 << 20);
+        let mut message = message();
         let long = vec![0; details::LONGEST + 1];
-        let at = text_in(&mut Lending::Frame(&mut frame), b"no room", &long).unwrap();
-        assert_eq!(details_of(&frame, at), Details::OfServer(None));
+        let at = text_in(&mut Lending::Frame(&mut message), b"no room", &long).unwrap();
+        assert_eq!(details_of(&message.frame, at), Details::OfServer(None));
         for (length, capacity) in [(7_u32, 6_u32), (7, 4000), (u32::MAX, 0), (0, u32::MAX)] {
-            let at = text_in(&mut Lending::Frame(&mut frame), b"no room", b"details").unwrap();
+            let at = text_in(&mut Lending::Frame(&mut message), b"no room", b"details").unwrap();
             let numbers = [length.to_le_bytes(), capacity.to_le_bytes()].concat();
-            frame.bytes(at + 8, 8).copy_from_slice(&numbers);
-            assert_eq!(details_of(&frame, at), Details::OfServer(None), "{length}, {capacity}");
+            message.frame.bytes(at + 8, 8).copy_from_slice(&numbers);
+            assert_eq!(details_of(&message.frame, at), Details::OfServer(None), "{length}, {capacity}");
         }
-        assert_eq!(details_of(&frame, u64::MAX), Details::OfServer(None));
+        assert_eq!(details_of(&message.frame, u64::MAX), Details::OfServer(None));
     }
 }

@@ -77,7 +77,7 @@ async fn requests_and_responses_with_rows_of_all_kinds_arrive() {
         let names: Vec<_> = lengths[number..].iter().enumerate().map(|(at, len)| text(at, *len)).collect();
         let names: Vec<_> = names.iter().map(String::as_str).collect();
         let customer = text(number, lengths[number]);
-        let asked = request(client.heap(), &customer, 1, &names);
+        let asked = request(&client.heap(), &customer, 1, &names);
         let response = client.call::<Reserve>(asked, Some(SOON)).await.unwrap();
         assert!(response.room.as_str() == format!("{customer}: {}", names.join(", ")), "{number}");
     }
@@ -92,7 +92,7 @@ async fn more_rows_than_a_system_call_takes_arrive() {
     let names: Vec<_> = (0..1500).map(|number| text(number, 8200)).collect();
     let names: Vec<_> = names.iter().map(String::as_str).collect();
     let response =
-        client.call::<Reserve>(request(client.heap(), "ada", 1, &names), Some(SOON)).await.unwrap();
+        client.call::<Reserve>(request(&client.heap(), "ada", 1, &names), Some(SOON)).await.unwrap();
     assert!(response.room.as_str() == format!("ada: {}", names.join(", ")));
 }
 
@@ -108,7 +108,7 @@ async fn no_block_is_used_again_before_it_was_sent_to_a_slow_reader() {
         let client = Arc::clone(&client);
         async move {
             for number in 0..40 {
-                let asked = request(client.heap(), "ada", number as i32, &[&text(number, 4 << 20)]);
+                let asked = request(&client.heap(), "ada", number as i32, &[&text(number, 4 << 20)]);
                 let _cancelled =
                     timeout(Duration::from_millis(20), client.call::<Reserve>(asked, None)).await;
             }
@@ -132,7 +132,7 @@ async fn an_application_that_goes_within_a_row_leaves_the_row_to_the_kernel() {
     let client = near.client().await;
     connect(&client).await;
     let connection = take!(incoming);
-    let asked = request(client.heap(), "ada", 1, &[&text(7, MUCH)]);
+    let asked = request(&client.heap(), "ada", 1, &[&text(7, MUCH)]);
     let cut = timeout(Duration::from_millis(300), client.call::<Reserve>(asked, None)).await;
     assert!(cut.is_err());
     drop(client);
@@ -156,7 +156,7 @@ async fn a_call_that_is_cancelled_within_a_row_is_heard_whole_and_the_next_is_ri
     connect(&client).await;
     let connection = take!(incoming);
     for number in 0..3 {
-        let asked = request(client.heap(), "ada", 1, &[&text(number, MUCH)]);
+        let asked = request(&client.heap(), "ada", 1, &[&text(number, MUCH)]);
         let cut = timeout(Duration::from_millis(100), client.call::<Reserve>(asked, None)).await;
         assert!(cut.is_err());
     }
@@ -184,7 +184,7 @@ async fn a_peer_that_goes_within_a_row_fails_the_call_and_leaves_no_memory_taken
         let first = client.call::<Ping>(Empty {}, Some(Duration::from_secs(3)));
         let taken = async { take!(incoming) };
         let (_, connection) = tokio::join!(async { timeout(Duration::from_millis(100), first).await }, taken);
-        let asked = request(client.heap(), "ada", 1, &[&text(number, MUCH)]);
+        let asked = request(&client.heap(), "ada", 1, &[&text(number, MUCH)]);
         let ended = async {
             sleep(Duration::from_millis(100)).await;
             drop(connection);
@@ -203,7 +203,7 @@ async fn rows_for_a_peer_that_does_not_read_take_the_room_of_frames() {
     connect(&one).await;
     let _connection = take!(incoming);
     let calls = [&one, &one, &other, &other].map(|client| {
-        let asked = request(client.heap(), "ada", 1, &[&text(1, 14 << 20)]);
+        let asked = request(&client.heap(), "ada", 1, &[&text(1, 14 << 20)]);
         client.call::<Reserve>(asked, Some(Duration::from_secs(2)))
     });
     let outcomes = futures_util::future::join_all(calls).await;
@@ -221,11 +221,11 @@ async fn text_that_changes_while_it_is_sent_is_right_or_refused_and_harms_no_oth
     client.call::<Ping>(Empty {}, Some(SOON)).await.unwrap();
     let (mut refused, mut answered) = (0, 0);
     for _ in 0..100 {
-        let asked = request(client.heap(), "ada", 1, &[&text(1, 1 << 20)]);
+        let asked = request(&client.heap(), "ada", 1, &[&text(1, 1 << 20)]);
         let ended = Arc::new(AtomicBool::new(false));
         let flipping = flip(&asked.guests[0], Arc::clone(&ended));
         let right = async {
-            let asked = request(other.heap(), &text(2, 10_000), 7, &[]);
+            let asked = request(&other.heap(), &text(2, 10_000), 7, &[]);
             let response = other.call::<Reserve>(asked, Some(SOON)).await.unwrap();
             assert!(response.price == 700 && response.room.as_str() == format!("{}: ", text(2, 10_000)));
         };
@@ -274,7 +274,7 @@ async fn all_ways_of_rows_bring_the_same_messages_and_change_while_calls_flow() 
             order.give(&near.path).await.unwrap();
             let names: Vec<_> = lengths.iter().enumerate().map(|(at, len)| text(number + at, *len)).collect();
             let names: Vec<_> = names.iter().map(String::as_str).collect();
-            let asked = request(client.heap(), &text(number, 9_000), number as i32, &names);
+            let asked = request(&client.heap(), &text(number, 9_000), number as i32, &names);
             let calling = timeout(Duration::from_millis(20), client.call::<Reserve>(asked, None));
             let receiving = async {
                 loop {
