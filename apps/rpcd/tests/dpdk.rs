@@ -171,8 +171,7 @@ async fn daemons_over_ports_have_tls_and_threads_for_services_as_others_have() {
     let Some([near, server]) = start(folder.path(), &options) else { return };
     let serving = serve(server.server().await);
     let caller = near.client().await;
-    // A message over TLS has no more than 1 MiB.
-    check(Arc::clone(&caller), 1000 << 10).await;
+    check(Arc::clone(&caller), 3 << 20).await;
     drop(server);
     serving.await.unwrap();
     // One without a certificate gets no calls.

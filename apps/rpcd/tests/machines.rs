@@ -222,7 +222,10 @@ async fn daemons_with_certificates_call_each_other_and_no_others() {
     let [near, far] = Running::pair(Some(tls));
     let _serving = serve(far.server().await);
     let client = near.client().await;
-    client.call::<Ping>(Empty {}, Some(SOON)).await.unwrap();
+    let long = "x".repeat(3 << 20);
+    let asked = request(&client.heap(), "ada", 1, &[&long]);
+    let response = client.call::<Reserve>(asked, Some(SOON)).await.unwrap();
+    assert!(response.room.as_str() == format!("ada: {long}"));
     for tls in [None, Some(certified("daemons"))] {
         let routes =
             vec![("hotel".into(), bertha_rpcd::Route::Daemon(far.peer_addr.clone().unwrap()).into())];

@@ -1,6 +1,6 @@
 //! The Chunnel itself.
 
-use super::{TARGET, TlsConnection, start};
+use super::{LARGEST, TARGET, TlsConnection, start};
 use crate::certificates::side::Side;
 use crate::certificates::{TlsIdentity, Trust};
 use bertha_core::guarantee::{PeerIdentified, Set};
@@ -18,6 +18,8 @@ use bertha_core::{Base, Chunnel, ConnectContext, Connection, Error, Identity, Oc
 )]
 pub struct Tls {
     pub(super) side: Side,
+    /// Number of bytes of the largest message.
+    pub(super) largest: usize,
 }
 
 impl Tls {
@@ -27,7 +29,8 @@ impl Tls {
     /// # Errors
     /// [`Invalid`](bertha_core::ErrorKind::Invalid) if `name` is no such name, or the trust can't be used.
     pub fn client(name: &str, trust: Trust) -> Result<Self, Error> {
-        Ok(Self { side: Side::client(name, trust).map_err(|error| error.at("Tls"))? })
+        let side = Side::client(name, trust).map_err(|error| error.at("Tls"))?;
+        Ok(Self { side, largest: LARGEST })
     }
 
     /// Makes a server that shows this identity, and accepts every client.
@@ -35,13 +38,14 @@ impl Tls {
     /// # Errors
     /// [`Invalid`](bertha_core::ErrorKind::Invalid) if the identity can't be used.
     pub fn server(identity: TlsIdentity) -> Result<Self, Error> {
-        Ok(Self { side: Side::server(identity).map_err(|error| error.at("Tls"))? })
+        let side = Side::server(identity).map_err(|error| error.at("Tls"))?;
+        Ok(Self { side, largest: LARGEST })
     }
 
     /// Shows this identity, for servers that [require](Self::require_clients) an identity.
     #[must_use]
     pub fn identity(self, identity: TlsIdentity) -> Self {
-        Self { side: self.side.with_identity(identity) }
+        Self { side: self.side.with_identity(identity), ..self }
     }
 
     /// Shows this identity to clients that want a server of one of its names, in place of the first identity
@@ -50,13 +54,13 @@ impl Tls {
     /// [`Invalid`](bertha_core::ErrorKind::Invalid) when a client comes.
     #[must_use]
     pub fn also(self, identity: TlsIdentity) -> Self {
-        Self { side: self.side.with_further_identity(identity) }
+        Self { side: self.side.with_further_identity(identity), ..self }
     }
 
     /// Refuses clients that do not prove an identity that `trust` accepts.
     #[must_use]
     pub fn require_clients(self, trust: Trust) -> Self {
-        Self { side: self.side.with_trust(trust) }
+        Self { side: self.side.with_trust(trust), ..self }
     }
 
     /// Names this protocol of the application in the place of `bertha/3` (ALPN, RFC 7301), so that a client of
@@ -66,7 +70,8 @@ impl Tls {
     /// # Errors
     /// [`Invalid`](bertha_core::ErrorKind::Invalid) if the name is empty, or longer than 255 bytes.
     pub fn protocol(self, name: &str) -> Result<Self, Error> {
-        Ok(Self { side: self.side.with_protocol(name).map_err(|error| error.at("Tls"))? })
+        let side = self.side.with_protocol(name).map_err(|error| error.at("Tls"))?;
+        Ok(Self { side, ..self })
     }
 
     /// Appends the secrets of each connection to the file that the environment variable `SSLKEYLOGFILE` names, in
@@ -74,7 +79,14 @@ impl Tls {
     /// nothing is written.
     #[must_use]
     pub fn log_keys(self) -> Self {
-        Self { side: self.side.with_key_log() }
+        Self { side: self.side.with_key_log(), ..self }
+    }
+
+    /// Sets the number of bytes of the largest message, 1 MiB by default and 4 GiB at most. Both ends have to set the same number: a longer
+    /// message ends the connection of its receiver, which has up to as many bytes of one message in memory.
+    #[must_use]
+    pub fn largest(self, bytes: usize) -> Self {
+        Self { largest: bytes.min(u32::MAX as usize), ..self }
     }
 
     fn identifies(&self) -> Set {
@@ -99,7 +111,7 @@ impl<Inner: Connection<Data: Octets>> Chunnel<Inner> for Tls {
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
         let peer = inner.base().peer_addr();
-        start::start(&self.side, inner, context).await.map_err(|error| {
+        start::start(self, inner, context).await.map_err(|error| {
             self.side.handshakes().failed();
             tracing::debug!(target: TARGET, %peer, %error, "the handshake failed");
             error.at("Tls")

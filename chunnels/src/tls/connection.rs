@@ -1,11 +1,11 @@
 //! The connection as the layer above sees it.
 
+use super::lingering;
 use super::machine::{End, GROUP, Machine};
 #[cfg(feature = "rpc")]
 use super::parts::{self, Parts, Plain};
 use super::pieces::Pieces;
 use super::statistics::Handshaken;
-use super::{LARGEST, lingering};
 use crate::arrived::Arrived;
 use crate::certificates::refusal;
 use bertha_core::{BoxFuture, Buf, Connection, Error, ErrorKind, Octets};
@@ -42,7 +42,7 @@ const WAITING: usize = 64;
 /// most five seconds: a system that closes a stream while the peer still sends takes from the peer what it has not read yet.
 ///
 /// # Errors
-/// `send` fails with [`TooLarge`](ErrorKind::TooLarge) beyond 1 MiB. All calls fail with
+/// `send` fails with [`TooLarge`](ErrorKind::TooLarge) beyond the [largest](super::Tls::largest) message. All calls fail with
 /// [`Closed`](ErrorKind::Closed) once this end has closed, or the other end has announced its end (RFC 8446,
 /// section 6.1), except that without negotiation over a stream this end goes on sending then, since the peer may read on; with
 /// [`Reset`](ErrorKind::Reset) if the stream ends without that announcement, or within a message; with
@@ -55,6 +55,8 @@ pub struct TlsConnection<Inner> {
     pub(super) pieces: Pieces,
     /// Locked for a group of messages or a piece of records, never across an await.
     pub(super) machine: Mutex<Machine>,
+    /// Number of bytes of the largest message.
+    largest: usize,
     /// Locked until the connection below has taken the records, so that they keep their order.
     outgoing: AsyncMutex<Outgoing>,
     /// Locked across the wait for a message, so that each message goes to one `recv`.
@@ -107,6 +109,7 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
             inner: Arc::new(inner),
             handshaken,
             pieces,
+            largest: machine.largest,
             machine: Mutex::new(machine),
             outgoing: AsyncMutex::default(),
             incoming: AsyncMutex::new(incoming),
@@ -178,7 +181,7 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
             self.finish(&mut outgoing).await?;
             self.may_send()?;
             // Foreign code runs outside of the lock.
-            let group = outgoing.plain.gather(&mut messages);
+            let group = outgoing.plain.gather(&mut messages, self.largest);
             let records = {
                 let mut machine = self.machine.lock();
                 let encrypted = outgoing.plain.encrypt(&group, &mut machine).map_err(Error::from);
@@ -193,7 +196,7 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
             match end {
                 parts::End::Full => {}
                 parts::End::Last => return Ok(()),
-                parts::End::TooLarge(len) => return Err(too_large(len)),
+                parts::End::TooLarge(len) => return Err(too_large(len, self.largest)),
             }
         }
     }
@@ -325,7 +328,7 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
             End::WithinMessage => {
                 Error::new(ErrorKind::Reset, "the other end closed the connection in the middle of a message")
             }
-            End::Malformed(too_large) => Error::new(ErrorKind::Reset, too_large.told(LARGEST)),
+            End::Malformed(too_large) => Error::new(ErrorKind::Reset, too_large.told(self.largest)),
             End::Failed(error) => refusal::explain(error, &self.handshaken.side, None),
         }
         .at("Tls")
@@ -355,8 +358,8 @@ impl Outgoing {
 }
 
 #[cold]
-fn too_large(len: usize) -> Error {
-    let what = format!("message of {len} bytes, at most {LARGEST} fit; put Fragment above to split messages");
+fn too_large(len: usize, largest: usize) -> Error {
+    let what = format!("message of {len} bytes, at most {largest} fit; put Fragment above to split messages");
     Error::new(ErrorKind::TooLarge, what).at("Tls")
 }
 
@@ -368,15 +371,15 @@ impl<Inner: Connection<Data: Octets>> Connection for TlsConnection<Inner> {
         self.inner.base()
     }
 
-    /// Returns 1 MiB, and the headroom of the layers below.
+    /// Returns the number of bytes of the [largest](super::Tls::largest) message, and the headroom of the layers below.
     fn mtu(&self) -> usize {
-        LARGEST + self.pieces.below()
+        self.largest + self.pieces.below()
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
         self.may_send()?;
-        if message.len() > LARGEST {
-            return Err(too_large(message.len()));
+        if message.len() > self.largest {
+            return Err(too_large(message.len(), self.largest));
         }
         let mut outgoing = self.outgoing.lock().await;
         self.send_group(&mut outgoing, &[message]).await
@@ -397,7 +400,7 @@ impl<Inner: Connection<Data: Octets>> Connection for TlsConnection<Inner> {
         let mut outgoing = self.outgoing.lock().await;
         let mut oversize = None;
         let mut fitting = messages.map_while(|message| {
-            if message.len() > LARGEST {
+            if message.len() > self.largest {
                 oversize = Some(message.len());
                 return None;
             }
@@ -420,7 +423,7 @@ impl<Inner: Connection<Data: Octets>> Connection for TlsConnection<Inner> {
             group.clear();
         }
         drop(fitting);
-        oversize.map_or(Ok(()), |len| Err(too_large(len)))
+        oversize.map_or(Ok(()), |len| Err(too_large(len, self.largest)))
     }
 
     async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {

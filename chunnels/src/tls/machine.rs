@@ -1,6 +1,5 @@
 //! One connection of TLS, without I/O: messages and records in, messages and records out.
 
-use super::LARGEST;
 use crate::certificates::binding::{self, PROOF, Proofs};
 use crate::certificates::side::{Config, Side};
 use bertha_core::framing::{Deframer, HEADER, TooLarge};
@@ -28,6 +27,8 @@ const FLIGHT: usize = 1024;
 pub(super) struct Machine {
     tls: Connection,
     deframer: Deframer,
+    /// Number of bytes of the largest message.
+    pub(super) largest: usize,
     /// An upper bound of the bytes of the waiting records.
     waiting: usize,
 }
@@ -45,14 +46,15 @@ pub(super) enum End {
 }
 
 impl Machine {
-    pub(super) fn new(config: Config) -> Result<Self, rustls::Error> {
+    /// Makes the machine of an end whose peer sends messages of up to so many bytes.
+    pub(super) fn new(config: Config, largest: usize) -> Result<Self, rustls::Error> {
         let mut tls = match config {
             Config::Client(config, name) => Connection::Client(ClientConnection::new(config, name)?),
             Config::Server(config) => Connection::Server(ServerConnection::new(config)?),
         };
         // The callers wait for the connection below after each group of messages.
         tls.set_buffer_limit(None);
-        Ok(Self { tls, deframer: Deframer::new(LARGEST), waiting: 0 })
+        Ok(Self { tls, deframer: Deframer::new(largest), largest, waiting: 0 })
     }
 
     pub(super) fn is_handshaking(&self) -> bool {

@@ -71,5 +71,5 @@ pub use statistics::TlsStatistics;
 /// The target of the events for `tracing`.
 const TARGET: &str = "bertha::tls";
 
-/// The largest message, in bytes.
+/// The largest message, in bytes, unless [`Tls::largest`] says otherwise.
 pub const LARGEST: usize = 1 << 20;

@@ -1,6 +1,5 @@
 //! Messages that another Chunnel has in parts, which become records without a buffer for the whole message.
 
-use super::LARGEST;
 use super::machine::Machine;
 use std::io::{self, IoSlice};
 
@@ -47,8 +46,12 @@ pub(super) struct Plain {
 }
 
 impl Plain {
-    /// Takes the messages of the next group.
-    pub(super) fn gather<M: Parts>(&mut self, messages: &mut impl Iterator<Item = M>) -> Group<M> {
+    /// Takes the messages of the next group, which have up to `largest` bytes each.
+    pub(super) fn gather<M: Parts>(
+        &mut self,
+        messages: &mut impl Iterator<Item = M>,
+        largest: usize,
+    ) -> Group<M> {
         // The bytes are left from a call that was dropped or failed.
         self.bytes.clear();
         let mut in_place = Vec::new();
@@ -61,7 +64,7 @@ impl Plain {
             let head = message.head();
             let body = message.body();
             let length = head.len() + body.len();
-            if length > LARGEST {
+            if length > largest {
                 break End::TooLarge(length);
             }
             let prefix = (length as u32).to_be_bytes();

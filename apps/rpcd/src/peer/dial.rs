@@ -4,7 +4,7 @@
 use super::address::without_dpdk;
 #[cfg(feature = "dpdk")]
 use super::dpdk_tcp;
-use super::{PeerAddr, PeerTls, greeting, kernel_tcp};
+use super::{LONGEST, PeerAddr, PeerTls, greeting, kernel_tcp};
 use crate::again;
 use crate::end::end;
 use crate::link::Link;
@@ -26,14 +26,15 @@ const SAID: Duration = Duration::from_secs(10);
 pub(crate) async fn dial(link: Arc<Link>, to: PeerAddr, tls: Option<PeerTls>, state: &State) {
     match (&to, tls) {
         (PeerAddr::Kernel(addr), Some(tls)) => {
-            over(make_stack!(tls.client), kernel_tcp(), Whole, addr, &link, &to, state).await;
+            over(make_stack!(tls.client.largest(LONGEST)), kernel_tcp(), Whole, addr, &link, &to, state)
+                .await;
         }
         (PeerAddr::Kernel(addr), None) => {
             over(make_stack!(), kernel_tcp(), InParts, addr, &link, &to, state).await
         }
         #[cfg(feature = "dpdk")]
         (PeerAddr::Dpdk(addr), Some(tls)) => {
-            over(make_stack!(tls.client), dpdk_tcp(), Whole, addr, &link, &to, state).await;
+            over(make_stack!(tls.client.largest(LONGEST)), dpdk_tcp(), Whole, addr, &link, &to, state).await;
         }
         #[cfg(feature = "dpdk")]
         (PeerAddr::Dpdk(addr), None) => over(make_stack!(), dpdk_tcp(), Whole, addr, &link, &to, state).await,

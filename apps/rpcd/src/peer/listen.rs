@@ -5,7 +5,7 @@ use super::address::without_dpdk;
 #[cfg(feature = "dpdk")]
 use super::dpdk_tcp;
 use super::tls_in_turns::TlsInTurns;
-use super::{PeerAddr, Peers, greeting, kernel_tcp};
+use super::{LONGEST, PeerAddr, Peers, greeting, kernel_tcp};
 use crate::end::end;
 use crate::link::Link;
 use crate::not_taken_counts::{Door, Reason};
@@ -46,16 +46,30 @@ pub(crate) async fn listen(
 ) -> Result<Listening<PeerAddr>, Error> {
     let listening = match (on, &peers.tls) {
         (PeerAddr::Kernel(addr), Some(tls)) => {
-            over(make_stack!(TlsInTurns::new(tls.server.clone())), kernel_tcp(), Whole, addr, places, state)
-                .await
+            over(
+                make_stack!(TlsInTurns::new(tls.server.clone().largest(LONGEST))),
+                kernel_tcp(),
+                Whole,
+                addr,
+                places,
+                state,
+            )
+            .await
         }
         (PeerAddr::Kernel(addr), None) => {
             over(make_stack!(), kernel_tcp(), InParts, addr, places, state).await
         }
         #[cfg(feature = "dpdk")]
         (PeerAddr::Dpdk(addr), Some(tls)) => {
-            over(make_stack!(TlsInTurns::new(tls.server.clone())), dpdk_tcp(), Whole, addr, places, state)
-                .await
+            over(
+                make_stack!(TlsInTurns::new(tls.server.clone().largest(LONGEST))),
+                dpdk_tcp(),
+                Whole,
+                addr,
+                places,
+                state,
+            )
+            .await
         }
         #[cfg(feature = "dpdk")]
         (PeerAddr::Dpdk(addr), None) => over(make_stack!(), dpdk_tcp(), Whole, addr, places, state).await,

@@ -29,6 +29,25 @@ async fn messages_of_every_size_pass() {
 }
 
 #[tokio::test]
+async fn the_largest_message_is_what_both_ends_have_set() {
+    const LARGEST: usize = 3 << 20;
+    let (client, server) = pair();
+    let (here, there) = ends(&client.largest(LARGEST), &server.largest(LARGEST)).await;
+    let sent = here.send(message(&here, &vec![7; LARGEST]));
+    let (sent, received) = tokio::join!(sent, there.recv());
+    sent.unwrap();
+    assert_eq!(received.unwrap().len(), LARGEST);
+    let error = here.send(message(&here, &vec![0; LARGEST + 1])).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+    // An end that has set less ends the connection.
+    let (client, server) = pair();
+    let (here, there) = ends(&client.largest(LARGEST), &server).await;
+    let sending = here.send(message(&here, &vec![7; LARGEST]));
+    let (_, received) = tokio::join!(sending, there.recv());
+    assert_eq!(received.unwrap_err().kind(), ErrorKind::Reset);
+}
+
+#[tokio::test]
 async fn a_burst_becomes_few_records_and_no_message_can_be_read_between() {
     let (client, server) = pair();
     let (here, there) = ends(&client, &server).await;

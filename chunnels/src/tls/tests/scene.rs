@@ -1,7 +1,7 @@
 //! Two ends, and the wire between them.
 
 use super::super::machine::Machine;
-use super::super::{Tls, TlsConnection};
+use super::super::{LARGEST, Tls, TlsConnection};
 use crate::certificates::side::Config;
 use bertha_core::{
     Addr, Base, BoxFuture, Buf, Chunnel, ConnectContext, Connected, Connection, Connector, Error, Node, Role,
@@ -110,7 +110,7 @@ pub(super) struct Raw {
 impl Raw {
     /// Completes the handshake, or fails in it.
     pub(super) async fn new(config: Config, wire: Wire) -> Self {
-        let mut raw = Self { machine: Machine::new(config).unwrap(), wire, failed: None };
+        let mut raw = Self { machine: Machine::new(config, LARGEST).unwrap(), wire, failed: None };
         raw.flush().await;
         while raw.machine.is_handshaking() && raw.failed.is_none() {
             raw.take().await;

@@ -68,7 +68,7 @@ async fn a_server_without_a_trusted_certificate_is_refused_and_hears_it() {
 async fn a_server_that_confirms_no_protocol_is_refused() {
     let ours = Authority::new("Example CA");
     let [client, server] = ends(&ours, &ours);
-    let silent = Tls { side: server.side.speaking(&[]) };
+    let silent = Tls { side: server.side.speaking(&[]), ..server.clone() };
     let (here, _) = shaken(&client, &silent).await;
     let refused = here.err().unwrap();
     assert_eq!(refused.kind(), ErrorKind::Refused, "{refused}");
