@@ -211,12 +211,12 @@ int bertha_buffer_create(uint64_t connection, size_t length, struct bertha_buffe
 // Releases a buffer.
 int bertha_buffer_release(const struct bertha_buffer *buffer);
 
+// Receives a message, without a copy. The caller releases the buffer, or sends it, over any connection.
+int bertha_receive_buffer(uint64_t connection, struct bertha_buffer *buffer, int64_t milliseconds);
+
 // Sends a buffer, without a copy. The buffer is the library's again, unless the function returns BERTHA_WOULD_BLOCK,
 // BERTHA_TOO_LARGE, BERTHA_BAD_HANDLE or BERTHA_BAD_ARGUMENT.
 int bertha_send_buffer(uint64_t connection, const struct bertha_buffer *buffer, int64_t milliseconds);
-
-// Receives a message, without a copy. The caller releases the buffer, or sends it, over any connection.
-int bertha_receive_buffer(uint64_t connection, struct bertha_buffer *buffer, int64_t milliseconds);
 
 // Sends a burst of buffers, at most 4096, without copies. Over a datapath that keeps no order, messages of a burst may change places.
 //

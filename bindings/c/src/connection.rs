@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 /// A connection, with the calls that go on in tasks of the process.
 pub(crate) struct Connection {
     pub(crate) any: Arc<dyn AnyConnection>,
-    pub(crate) released: CancellationToken,
+    released: CancellationToken,
     readiness: Arc<Readiness>,
     pub(crate) receiving: Receiving,
     pub(crate) sending: Sending,
@@ -50,11 +50,12 @@ struct Counts {
 impl Connection {
     pub(crate) fn new(any: Arc<dyn AnyConnection>) -> Arc<Self> {
         let readiness = Arc::<Readiness>::default();
+        let released = CancellationToken::new();
         Arc::new(Self {
+            receiving: Receiving::new(any.clone(), released.clone(), readiness.clone()),
+            sending: Sending::new(any.clone(), released.clone(), readiness.clone()),
             any,
-            released: CancellationToken::new(),
-            receiving: Receiving::new(readiness.clone()),
-            sending: Sending::default(),
+            released,
             readiness,
             lasting: Mutex::default(),
             counts: Counts::default(),

@@ -1,6 +1,6 @@
 //! Bertha for C: `libbertha`, whose header is `include/bertha.h`.
 //!
-//! The functions of C are in `boundary`, which alone has `unsafe`: it checks what comes from C and calls the rest of this crate,
+//! The functions of C are in `boundary`, which alone has `unsafe`, but for a call in `forks.rs`: it checks what comes from C and calls the rest of this crate,
 //! which is safe code. A handle is a number in a table (`table.rs`), so a handle that is closed, null or of another kind is an error.
 //!
 //! What waits is a future, which the calling thread runs itself (`wait.rs`). Calls that never wait poll it once: what goes on
@@ -15,6 +15,7 @@ mod connecting;
 mod connection;
 mod failure;
 mod figures;
+mod forks;
 mod listener;
 mod object;
 mod options;

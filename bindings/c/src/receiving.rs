@@ -4,33 +4,41 @@
 //! descriptor, a task receives in the place of the calls, so that others who share the socket go on whatever this
 //! thread does. The task ends with the first burst, which it leaves in a queue.
 
-use crate::connection::Connection;
+use crate::any::AnyConnection;
 use crate::failure::Failure;
 use crate::queue::{Look, Queue};
 use crate::readiness::Readiness;
 use crate::wait::{Limit, spawn, wait};
 use bertha::Buf;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// Most messages that the task receives.
 const AHEAD: usize = 32;
 
-/// The messages that calls have not taken yet.
-#[derive(Debug)]
-pub(crate) struct Receiving(Arc<Queue<Result<Buf, Failure>>>);
+/// The receiving side of a connection, with the messages that calls have not taken yet.
+pub(crate) struct Receiving {
+    any: Arc<dyn AnyConnection>,
+    released: CancellationToken,
+    readiness: Arc<Readiness>,
+    arrived: Arc<Queue<Result<Buf, Failure>>>,
+}
 
 impl Receiving {
-    pub(crate) fn new(readiness: Arc<Readiness>) -> Self {
-        Self(Arc::new(Queue::new(readiness)))
+    pub(crate) fn new(
+        any: Arc<dyn AnyConnection>,
+        released: CancellationToken,
+        readiness: Arc<Readiness>,
+    ) -> Self {
+        let arrived = Arc::new(Queue::new(readiness.clone()));
+        Self { any, released, readiness, arrived }
     }
 
     /// Leaves a message that a call had no room for to the next call.
     pub(crate) fn put_back(&self, message: Buf) {
-        self.0.put_back(Ok(message));
+        self.arrived.put_back(Ok(message));
     }
-}
 
-impl Connection {
     /// Receives a message.
     ///
     /// # Errors
@@ -52,7 +60,7 @@ impl Connection {
         loop {
             match receive() {
                 Err(failure) if failure.is_late() => {
-                    if !self.readiness().is_asked_for() || self.watch()? {
+                    if !self.readiness.is_asked_for() || self.watch()? {
                         return Err(failure);
                     }
                 }
@@ -62,7 +70,7 @@ impl Connection {
     }
 
     async fn next(&self) -> Result<Buf, Failure> {
-        let arrived = &self.receiving.0;
+        let arrived = &self.arrived;
         loop {
             let arrival = arrived.arrival();
             match arrived.take() {
@@ -78,7 +86,7 @@ impl Connection {
     }
 
     async fn next_burst(&self, most: usize) -> Result<Vec<Buf>, Failure> {
-        let arrived = &self.receiving.0;
+        let arrived = &self.arrived;
         loop {
             let arrival = arrived.arrival();
             let there = arrived.take_while(most, Result::is_ok);
@@ -108,7 +116,7 @@ impl Connection {
     /// # Errors
     /// [`BERTHA_EXHAUSTED`](crate::code::Code::BERTHA_EXHAUSTED) if there is no runtime.
     pub(crate) fn watch(&self) -> Result<bool, Failure> {
-        let arrived = &self.receiving.0;
+        let arrived = &self.arrived;
         if !arrived.clear_if_empty() {
             return Ok(false);
         }

@@ -2,6 +2,7 @@
 
 use crate::code::Code;
 use crate::failure::Failure;
+use crate::forks;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -44,7 +45,7 @@ fn first() -> Result<(), Failure> {
 }
 
 /// Marks this process as a child. A handler of a fork may do no more than this.
-pub(crate) fn after_fork() {
+extern "C" fn after_fork() {
     STATE.store(FORKED, Ordering::Release);
 }
 
@@ -67,7 +68,7 @@ pub(crate) fn handle() -> Result<&'static Handle, Failure> {
 }
 
 fn start() -> Result<Runtime, String> {
-    crate::boundary::forks::watch().map_err(|error| format!("forks can't be watched: {error}"))?;
+    forks::watch(after_fork).map_err(|error| format!("forks can't be watched: {error}"))?;
     let runtime = Builder::new_multi_thread().thread_name("bertha").enable_all().build();
     let runtime = runtime.map_err(|error| format!("the runtime did not start: {error}"))?;
     STATE.store(RUNNING, Ordering::Release);

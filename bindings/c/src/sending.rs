@@ -4,8 +4,7 @@
 //! done its work. While such a task is at work, the next call waits first, and fails if its time is up: then its message
 //! was not touched.
 
-use crate::any::BoxFuture;
-use crate::connection::Connection;
+use crate::any::{AnyConnection, BoxFuture};
 use crate::failure::Failure;
 use crate::readiness::{Bit, Readiness};
 use crate::wait::{Limit, spawn, wait};
@@ -13,10 +12,15 @@ use bertha::{Buf, Error};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
-/// The messages that calls have handed over.
-#[derive(Debug, Default)]
-pub(crate) struct Sending(Arc<HandedOver>);
+/// The sending side of a connection, with the messages that calls have handed over.
+pub(crate) struct Sending {
+    any: Arc<dyn AnyConnection>,
+    released: CancellationToken,
+    readiness: Arc<Readiness>,
+    handed_over: Arc<HandedOver>,
+}
 
 #[derive(Debug, Default)]
 struct HandedOver {
@@ -30,14 +34,6 @@ struct State {
     tasks: usize,
     /// The error of a task, which the next call tells.
     failed: Option<Failure>,
-}
-
-impl Sending {
-    /// Returns a future that is ready when no task sends any more.
-    pub(crate) fn all_are_sent(&self) -> impl Future<Output = ()> + Send + use<> {
-        let handed_over = self.0.clone();
-        async move { handed_over.until_unused().await }
-    }
 }
 
 impl HandedOver {
@@ -66,21 +62,32 @@ impl HandedOver {
     }
 }
 
-impl Connection {
+impl Sending {
+    pub(crate) fn new(
+        any: Arc<dyn AnyConnection>,
+        released: CancellationToken,
+        readiness: Arc<Readiness>,
+    ) -> Self {
+        Self { any, released, readiness, handed_over: Arc::default() }
+    }
+
+    /// Returns a future that is ready when no task sends any more.
+    pub(crate) fn all_are_sent(&self) -> impl Future<Output = ()> + Send + use<> {
+        let handed_over = self.handed_over.clone();
+        async move { handed_over.until_unused().await }
+    }
+
     /// Sends a message.
     ///
     /// # Errors
     /// Errors of the connection, also for the last message; [`Failure::LATE`] if the message was not taken.
     pub(crate) fn send(&self, message: Buf, limit: Limit) -> Result<(), Failure> {
         self.check_length(message.len())?;
-        let bytes = message.len();
         self.until_room(limit)?;
-        self.hand_over(self.any.clone().send(message), limit)?;
-        self.count_sent(1, bytes);
-        Ok(())
+        self.hand_over(self.any.clone().send(message), limit)
     }
 
-    /// Sends a burst, which `take` gets once there is room.
+    /// Sends a burst, which `take` gets once there is room. Returns the numbers of its messages and of their bytes.
     ///
     /// # Errors
     /// The errors of [`send`](Self::send) and of `take`.
@@ -88,12 +95,12 @@ impl Connection {
         &self,
         limit: Limit,
         take: impl FnOnce() -> Result<Vec<Buf>, Failure>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(usize, usize), Failure> {
         self.until_room(limit)?;
         let mut burst = take()?;
         let (messages, bytes) = (burst.len(), burst.iter().map(|message| message.len()).sum());
         let sending = match (burst.pop(), burst.is_empty()) {
-            (None, _) => return Ok(()),
+            (None, _) => return Ok((0, 0)),
             (Some(message), true) => self.any.clone().send(message),
             (Some(last), false) => {
                 burst.push(last);
@@ -101,8 +108,7 @@ impl Connection {
             }
         };
         self.hand_over(sending, limit)?;
-        self.count_sent(messages, bytes);
-        Ok(())
+        Ok((messages, bytes))
     }
 
     /// # Errors
@@ -114,11 +120,11 @@ impl Connection {
 
     /// Waits until no task sends.
     fn until_room(&self, limit: Limit) -> Result<(), Failure> {
-        let handed_over = &self.sending.0;
+        let handed_over = &self.handed_over;
         let mut state = handed_over.state.lock();
         if state.tasks > 0 {
             drop(state);
-            self.readiness().clear(Bit::Send);
+            self.readiness.clear(Bit::Send);
             let waited = wait(limit, &self.released, async {
                 handed_over.until_unused().await;
                 Ok(())
@@ -144,9 +150,9 @@ impl Connection {
         if !sent.as_ref().is_err_and(Failure::is_late) {
             return sent;
         }
-        let (handed_over, readiness) = (self.sending.0.clone(), self.readiness().clone());
+        let (handed_over, readiness) = (self.handed_over.clone(), self.readiness.clone());
         handed_over.state.lock().tasks += 1;
-        self.readiness().clear(Bit::Send);
+        self.readiness.clear(Bit::Send);
         spawn(self.released.clone(), async move {
             let outcome = sending.await;
             handed_over.ended(outcome, &readiness);

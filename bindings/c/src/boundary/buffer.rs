@@ -39,7 +39,7 @@ pub unsafe extern "C" fn bertha_buffer_create(connection: u64, length: usize, bu
         // SAFETY: the caller's promise.
         let mut out = unsafe { Out::new(buffer) }?;
         let connection = object::connection(connection)?;
-        connection.check_length(length)?;
+        connection.sending.check_length(length)?;
         give([connection.buffer(length)?], &mut out)
     })
 }
@@ -54,18 +54,6 @@ pub unsafe extern "C" fn bertha_buffer_release(buffer: *const Buffer) -> c_int {
     })
 }
 
-/// Sends a buffer, without a copy. The buffer is the library's again, unless the function returns BERTHA_WOULD_BLOCK,
-/// BERTHA_TOO_LARGE, BERTHA_BAD_HANDLE or BERTHA_BAD_ARGUMENT.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn bertha_send_buffer(
-    connection: u64,
-    buffer: *const Buffer,
-    milliseconds: i64,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { super::bertha_send_burst(connection, buffer, 1, milliseconds) }
-}
-
 /// Receives a message, without a copy. The caller releases the buffer, or sends it, over any connection.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bertha_receive_buffer(
@@ -78,7 +66,7 @@ pub unsafe extern "C" fn bertha_receive_buffer(
         // SAFETY: the caller's promise.
         let mut out = unsafe { Out::new(buffer) }?;
         let connection = object::connection(connection)?;
-        let message = connection.receive(limit)?;
+        let message = connection.receiving.receive(limit)?;
         connection.count_received(1, message.len());
         give([message], &mut out)
     })

@@ -7,6 +7,18 @@ use crate::object;
 use crate::wait::Limit;
 use std::ffi::c_int;
 
+/// Sends a buffer, without a copy. The buffer is the library's again, unless the function returns BERTHA_WOULD_BLOCK,
+/// BERTHA_TOO_LARGE, BERTHA_BAD_HANDLE or BERTHA_BAD_ARGUMENT.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bertha_send_buffer(
+    connection: u64,
+    buffer: *const Buffer,
+    milliseconds: i64,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { bertha_send_burst(connection, buffer, 1, milliseconds) }
+}
+
 /// Sends a burst of buffers, at most 4096, without copies. Over a datapath that keeps no order, messages of a burst may change places.
 ///
 /// The buffers are the library's again, unless the function returns BERTHA_WOULD_BLOCK, BERTHA_TOO_LARGE, BERTHA_BAD_HANDLE or
@@ -25,7 +37,10 @@ pub unsafe extern "C" fn bertha_send_burst(
         let connection = object::connection(connection)?;
         let wanted: Vec<_> = buffers.iter().map(|buffer| (buffer.handle, buffer.length)).collect();
         let longest = connection.any.longest();
-        connection.send_burst(limit, || object::take_buffers(&wanted, longest))
+        let take = || object::take_buffers(&wanted, longest);
+        let (messages, bytes) = connection.sending.send_burst(limit, take)?;
+        connection.count_sent(messages, bytes);
+        Ok(())
     })
 }
 
@@ -50,7 +65,7 @@ pub unsafe extern "C" fn bertha_receive_burst(
         if out.count() == 0 {
             return Ok(());
         }
-        let burst = connection.receive_burst(out.count(), limit)?;
+        let burst = connection.receiving.receive_burst(out.count(), limit)?;
         let (messages, bytes) = (burst.len(), burst.iter().map(|message| message.len()).sum());
         connection.count_received(messages, bytes);
         give(burst, &mut out)?;

@@ -52,7 +52,7 @@ pub unsafe extern "C" fn bertha_descriptor(handle: u64, descriptor: *mut c_int) 
         let (object, readiness) = object::readiness(handle)?;
         descriptor.write(0, readiness.descriptor()?);
         if let Object::Connection(connection) = object {
-            connection.watch()?;
+            connection.receiving.watch()?;
         }
         Ok(())
     })

@@ -24,10 +24,12 @@ pub unsafe extern "C" fn bertha_send(
         // SAFETY: the caller's promise.
         let data = unsafe { bytes(data, length) }?;
         let connection = object::connection(connection)?;
-        connection.check_length(length)?;
+        connection.sending.check_length(length)?;
         let mut message = connection.buffer(length)?;
         message.copy_from_slice(data);
-        connection.send(message, limit)
+        connection.sending.send(message, limit)?;
+        connection.count_sent(1, length);
+        Ok(())
     })
 }
 
@@ -48,7 +50,7 @@ pub unsafe extern "C" fn bertha_receive(
         // SAFETY: the caller's promise.
         let mut length = unsafe { Out::new(length) }?;
         let connection = object::connection(connection)?;
-        let message = connection.receive(limit)?;
+        let message = connection.receiving.receive(limit)?;
         length.write(0, message.len());
         if message.len() > memory.capacity() {
             let text = format!("a message of {} bytes, for memory of {capacity}", message.len());

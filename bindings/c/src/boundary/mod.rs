@@ -13,7 +13,6 @@
 mod buffer;
 mod burst;
 mod connect;
-pub(crate) mod forks;
 mod guard;
 mod handle;
 mod lasting;
