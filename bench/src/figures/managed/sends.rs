@@ -155,7 +155,7 @@ async fn make_calls(client: Arc<Client>, seen: Arc<Seen>) {
     let argument = [7; BYTES];
     while !seen.is_over.load(Relaxed) {
         seen.begun.fetch_add(1, Relaxed);
-        let mut four = Four::new_in(client.heap());
+        let mut four = Four::new_in(&client.heap());
         four.first_mut().extend_from_slice(&argument);
         four.second_mut().extend_from_slice(&argument);
         four.third_mut().extend_from_slice(&argument);
