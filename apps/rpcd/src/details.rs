@@ -5,6 +5,7 @@
 
 mod messages;
 
+use crate::code::Code;
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::{Refusal, is_unseen};
 use messages::{BadRequest, ErrorInfo, RetryInfo, Status, TYPES};
@@ -50,6 +51,11 @@ impl Details {
             Self::OfDaemon | Self::Garbled => None,
         }
     }
+}
+
+/// Returns the details of a refusal of the daemon of a call to a service. Returns `None` if they are too long.
+pub(crate) fn own(refusal: &Refusal, service: &str) -> Option<Vec<u8>> {
+    of_daemon(Code::of_failure(refusal.kind) as u16, refusal, Some(service))
 }
 
 /// Returns the details of a failure that the daemon itself states, with its code of gRPC. Returns `None` if they are too long.

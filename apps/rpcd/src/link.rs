@@ -4,7 +4,6 @@ use crate::calls::Calls;
 use crate::common::Common;
 use crate::details::{self, Details};
 use crate::given::Given;
-use crate::grpc;
 use crate::lends::{Lends, Waiting};
 use crate::mappings::Mapped;
 use crate::memory::Lending;
@@ -373,7 +372,7 @@ impl Link {
     /// Tells the party of the failure of a call. An application has the details in words.
     pub(crate) fn tell_failure(&self, call: u64, refusal: &Refusal, details: &Details, may_have_run: bool) {
         let own = match details {
-            Details::OfDaemon if self.has_frames() => grpc::own_details(refusal, &self.service),
+            Details::OfDaemon if self.has_frames() => details::own(refusal, &self.service),
             _ => None,
         };
         let details = details.stated().or(own.as_deref()).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! The way of calls to servers of other machines.
 
-use crate::peer::PeerAddr;
+use crate::peer_addr::PeerAddr;
 use bertha_core::{Error, ErrorKind};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};

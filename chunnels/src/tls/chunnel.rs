@@ -111,7 +111,7 @@ impl<Inner: Connection<Data: Octets>> Chunnel<Inner> for Tls {
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
         let peer = inner.base().peer_addr();
-        start::start(self, inner, context).await.map_err(|error| {
+        start::start(&self.side, self.largest, inner, context).await.map_err(|error| {
             self.side.handshakes().failed();
             tracing::debug!(target: TARGET, %peer, %error, "the handshake failed");
             error.at("Tls")

@@ -3,7 +3,7 @@
 use super::machine::Machine;
 use super::pieces::Pieces;
 use super::statistics::Handshaken;
-use super::{TARGET, Tls, TlsConnection, lingering};
+use super::{TARGET, TlsConnection, lingering};
 use crate::arrived::Arrived;
 use crate::certificates::binding::PROOF;
 use crate::certificates::refusal;
@@ -35,11 +35,11 @@ struct Handshake<'a, Inner> {
 }
 
 pub(super) async fn start<Inner: Connection<Data: Octets>>(
-    tls: &Tls,
+    side: &Side,
+    largest: usize,
     inner: Inner,
     context: ConnectContext<'_, Inner>,
 ) -> Result<TlsConnection<Inner>, Error> {
-    let Tls { side, largest } = tls;
     let transcript = context.transcript();
     // Without negotiation each end has the client's role in the stack.
     if transcript.is_some() && side.is_client() != (context.role() == Role::Client) {
@@ -49,7 +49,7 @@ pub(super) async fn start<Inner: Connection<Data: Octets>>(
         return Err(Error::new(ErrorKind::Invalid, what));
     }
     let config = side.config()?;
-    let machine = refusal::step(side, || Machine::new(config, *largest))?;
+    let machine = refusal::step(side, || Machine::new(config, largest))?;
     let pieces = Pieces::new(&inner);
     let arrived = VecDeque::new();
     let mut handshake = Handshake { side, inner: &inner, pieces, machine, arrived, has_closed: false };

@@ -1,10 +1,9 @@
 //! What an application says of itself to each daemon to which it attaches.
 
-use super::Attach;
-use super::attaching::{connect, is_absence};
 use super::control::{self, Control};
 use super::grants::Grants;
 use super::link::Link;
+use super::way::{Way, connect, is_absence};
 use crate::attach::{Hello, Role};
 use bertha_core::{Error, ErrorKind};
 use bertha_datapath_shm::heap::{Heap, Received};
@@ -21,7 +20,7 @@ const TAKEN: Duration = Duration::from_secs(10);
 /// An application at the daemon of its machine.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
-    pub(super) way: Attach,
+    pub(super) way: Way,
     pub(super) role: Role,
     pub(super) service: String,
     pub(super) descriptors: &'static [u8],

@@ -13,6 +13,7 @@ mod lent;
 mod link;
 mod server;
 mod under_way;
+mod way;
 
 pub use attaching::Attach;
 pub use client::Client;

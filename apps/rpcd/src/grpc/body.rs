@@ -1,7 +1,8 @@
 //! The bytes of a body, as they come and go under HTTP/2's flow control.
 
 use super::message;
-use super::status::{Code, Status};
+use super::status::Status;
+use crate::code::Code;
 use bytes::Bytes;
 use h2::{RecvStream, SendStream};
 use std::future::poll_fn;

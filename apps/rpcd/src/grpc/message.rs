@@ -1,6 +1,7 @@
 //! The message of a request or response, behind its length.
 
-use super::status::{Code, Status};
+use super::status::Status;
+use crate::code::Code;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 /// Number of bytes in front of a message: one tells of compression, and four are the length.

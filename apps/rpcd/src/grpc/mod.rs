@@ -26,4 +26,3 @@ mod turnstile;
 
 pub(crate) use egress::call;
 pub(crate) use ingress::listen;
-pub(crate) use status::own_details;

@@ -1,28 +1,13 @@
 //! The outcome of a call, as gRPC states it.
 
+use crate::code::Code;
 use crate::details::{self, Details};
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::{Refusal, is_unseen};
 use http::{HeaderMap, HeaderValue};
 use std::borrow::Cow;
-
-/// The codes of gRPC that have a meaning here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Code {
-    Cancelled = 1,
-    Unknown = 2,
-    InvalidArgument = 3,
-    DeadlineExceeded = 4,
-    NotFound = 5,
-    PermissionDenied = 7,
-    ResourceExhausted = 8,
-    Unimplemented = 12,
-    Internal = 13,
-    Unavailable = 14,
-}
 
 /// A code with a text for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,36 +32,6 @@ const BINARY: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-impl Code {
-    /// Returns the code that stands for a number.
-    fn of(number: u16) -> Self {
-        match number {
-            1 => Self::Cancelled,
-            3 | 9 | 11 => Self::InvalidArgument,
-            4 => Self::DeadlineExceeded,
-            5 => Self::NotFound,
-            7 | 16 => Self::PermissionDenied,
-            8 => Self::ResourceExhausted,
-            12 => Self::Unimplemented,
-            13 | 15 => Self::Internal,
-            14 => Self::Unavailable,
-            _ => Self::Unknown,
-        }
-    }
-
-    fn kind(self) -> FailureKind {
-        match self {
-            Self::ResourceExhausted => FailureKind::Overloaded,
-            Self::DeadlineExceeded => FailureKind::TimedOut,
-            Self::Unimplemented => FailureKind::UnknownMethod,
-            Self::InvalidArgument => FailureKind::Malformed,
-            Self::PermissionDenied => FailureKind::Denied,
-            Self::Unavailable => FailureKind::Unavailable,
-            Self::Cancelled | Self::Unknown | Self::NotFound | Self::Internal => FailureKind::Failed,
-        }
-    }
-}
-
 impl Status {
     /// Makes a status that the daemon states.
     pub(super) fn new(code: Code, text: &str) -> Self {
@@ -85,16 +40,7 @@ impl Status {
 
     /// Returns the status of a failure.
     pub(super) fn of(refusal: &Refusal) -> Self {
-        let code = match refusal.kind {
-            FailureKind::Overloaded | FailureKind::TooLarge => Code::ResourceExhausted,
-            FailureKind::TimedOut => Code::DeadlineExceeded,
-            FailureKind::UnknownMethod => Code::Unimplemented,
-            FailureKind::Malformed => Code::InvalidArgument,
-            FailureKind::Denied => Code::PermissionDenied,
-            FailureKind::Unavailable | FailureKind::Disconnected => Code::Unavailable,
-            _ => Code::Unknown,
-        };
-        Self::new(code, &refusal.reason)
+        Self::new(Code::of_failure(refusal.kind), &refusal.reason)
     }
 
     /// Returns the status with the details that its author has stated.
@@ -142,11 +88,6 @@ impl Status {
         });
         Some(Self { code, text: text.into(), details })
     }
-}
-
-/// Returns the details of a refusal of the daemon of a call to a service.
-pub(crate) fn own_details(refusal: &Refusal, service: &str) -> Option<Vec<u8>> {
-    details::of_daemon(Status::of(refusal).code as u16, refusal, Some(service))
 }
 
 /// Adds the status of success to trailers.

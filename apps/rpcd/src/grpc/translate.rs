@@ -1,7 +1,8 @@
 //! Messages of protobuf, and the frames that parties have.
 
 use super::message;
-use super::status::{Code, Status};
+use super::status::Status;
+use crate::code::Code;
 use crate::memory::into_buf;
 use bertha_core::Buf;
 use bertha_managed::Descriptor;

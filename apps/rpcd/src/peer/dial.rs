@@ -1,13 +1,14 @@
 //! The way to a daemon whose application serves.
 
-#[cfg(not(feature = "dpdk"))]
-use super::address::without_dpdk;
 #[cfg(feature = "dpdk")]
 use super::dpdk_tcp;
-use super::{LONGEST, PeerAddr, PeerTls, greeting, kernel_tcp};
+use super::{LONGEST, PeerTls, greeting, kernel_tcp};
 use crate::again;
 use crate::end::end;
 use crate::link::Link;
+use crate::peer_addr::PeerAddr;
+#[cfg(not(feature = "dpdk"))]
+use crate::peer_addr::without_dpdk;
 use crate::run::run_daemon;
 use crate::state::State;
 use crate::way::{InParts, Way, Whole};

@@ -1,15 +1,16 @@
 //! Daemons that call services of this machine.
 
-#[cfg(not(feature = "dpdk"))]
-use super::address::without_dpdk;
 #[cfg(feature = "dpdk")]
 use super::dpdk_tcp;
 use super::tls_in_turns::TlsInTurns;
-use super::{LONGEST, PeerAddr, Peers, greeting, kernel_tcp};
+use super::{LONGEST, Peers, greeting, kernel_tcp};
 use crate::end::end;
 use crate::link::Link;
 use crate::not_taken_counts::{Door, Reason};
 use crate::origin::Peer;
+use crate::peer_addr::PeerAddr;
+#[cfg(not(feature = "dpdk"))]
+use crate::peer_addr::without_dpdk;
 use crate::places::Places;
 use crate::rooms::{Place, Rooms};
 use crate::run::run_daemon;

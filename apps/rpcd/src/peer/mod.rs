@@ -4,7 +4,6 @@
 //! one with the reason of a refusal. Then each message is a descriptor, and behind it the structure that it names, as
 //! [`Frame`](bertha_schemas::Frame) reads it. All calls of a daemon's applications to a service share the connection.
 
-mod address;
 mod dial;
 mod greeting;
 mod listen;
@@ -12,8 +11,8 @@ pub mod testing;
 mod tls_in_turns;
 
 use crate::grpc_tls::GrpcTls;
+use crate::peer_addr::PeerAddr;
 use crate::routes::Routes;
-pub use address::PeerAddr;
 use bertha::chunnels::Tls;
 use bertha::kernel;
 #[cfg(feature = "dpdk")]

@@ -1,6 +1,7 @@
 //! A request over HTTP/2, and its response.
 
-use crate::grpc::status::{Code, Status};
+use crate::code::Code;
+use crate::grpc::status::Status;
 use crate::grpc::{body, time, trace, translate};
 use crate::typed::Typed;
 use bertha_core::Buf;

@@ -1,7 +1,8 @@
 //! The health of services, as the document
 //! [GRPC Health Checking Protocol](https://github.com/grpc/grpc/blob/master/doc/health-checking.md) has it.
 
-use crate::grpc::status::{Code, Status};
+use crate::code::Code;
+use crate::grpc::status::Status;
 use crate::services::Services;
 use prost::Message;
 use prost_types::field_descriptor_proto::{Label, Type};

@@ -2,9 +2,10 @@
 
 use super::reading::Reading;
 use crate::caller;
+use crate::code::Code;
 use crate::end::end;
 use crate::grpc::pending::Pending;
-use crate::grpc::status::{Code, Status};
+use crate::grpc::status::Status;
 use crate::link::Link;
 use crate::origin::Peer;
 use crate::state::State;

@@ -1,8 +1,9 @@
 //! The room for the requests that are read.
 
+use crate::code::Code;
 use crate::grpc::body;
 use crate::grpc::credit::Credit;
-use crate::grpc::status::{Code, Status};
+use crate::grpc::status::Status;
 use crate::origin::Peer;
 use parking_lot::Mutex;
 use std::collections::HashMap;

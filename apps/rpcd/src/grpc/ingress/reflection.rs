@@ -2,7 +2,8 @@
 //! [GRPC Server Reflection Protocol](https://github.com/grpc/grpc/blob/master/doc/server-reflection.md) tells of them.
 
 use super::health;
-use crate::grpc::status::{Code, Status};
+use crate::code::Code;
+use crate::grpc::status::Status;
 use crate::services::Services;
 use prost::Message;
 use prost_types::{FileDescriptorProto, FileDescriptorSet};

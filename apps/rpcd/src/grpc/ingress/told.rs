@@ -3,8 +3,9 @@
 use super::head::head;
 use super::party::Parties;
 use super::{health, reflection};
+use crate::code::Code;
 use crate::grpc::body::Room;
-use crate::grpc::status::{self, Code, Status};
+use crate::grpc::status::{self, Status};
 use crate::grpc::{body, message};
 use crate::services::Services;
 use bytes::{Bytes, BytesMut};

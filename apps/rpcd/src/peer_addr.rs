@@ -39,7 +39,7 @@ impl PeerAddr {
 }
 
 /// Returns the error of a program that was built without DPDK.
-pub(super) fn without_dpdk() -> Error {
+pub(crate) fn without_dpdk() -> Error {
     Error::new(ErrorKind::Unavailable, "built without DPDK; build it with --features dpdk")
 }
 
