@@ -138,7 +138,7 @@ async fn daemons_call_each_other_over_ports_and_one_that_is_killed_fails_its_cal
     let caller = near.client().await;
     check(Arc::clone(&caller), 3 << 20).await;
     // A call that the server works on when its daemon is killed.
-    let asked = request(caller.heap(), "slow", 1, &[]);
+    let asked = request(&caller.heap(), "slow", 1, &[]);
     let other = Arc::clone(&caller);
     let waiting = tokio::spawn(async move { other.call::<Reserve>(asked, None).await.err().unwrap() });
     tokio::task::yield_now().await;

@@ -128,6 +128,7 @@ fn unescaped(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bertha_chunnels::rpc::FailureKind;
 
     #[test]
     fn a_status_is_read_as_it_was_written() {
