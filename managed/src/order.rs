@@ -252,6 +252,9 @@ impl Order {
         match answer.split_once('\n') {
             Some(("done", text)) => Ok(text.to_owned()),
             Some(("refused", reason)) => Err(Error::new(ErrorKind::Refused, reason.trim_end().to_owned())),
+            None if answer.is_empty() => {
+                Err(Error::new(ErrorKind::Closed, "the daemon has ended before it answered"))
+            }
             _ => Err(Error::new(ErrorKind::Malformed, "the daemon speaks another protocol")),
         }
     }

@@ -156,8 +156,11 @@ impl Command {
     }
 }
 
-/// Reads a file as far as the order takes it: a byte more shows that it is too long.
+/// Reads a file as far as the order takes it: a byte more shows that it is too long. A pipe, which may never have an end, is refused.
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
     let mut content = Vec::new();
     File::open(path)?.take(Order::LONGEST_SCHEMA as u64 + 1).read_to_end(&mut content)?;
     Ok(content)

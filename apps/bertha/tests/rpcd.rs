@@ -92,7 +92,13 @@ async fn a_schema_is_bound_or_refused() {
     assert_eq!((lines.len(), lines[1][0], lines[1][1].len()), (2, "hotel.Hotels", 64), "{told}");
     let long = folder.path().join("long");
     std::fs::write(&long, vec![0; (1 << 20) + 1]).unwrap();
-    for (file, reason) in [(long.to_str().unwrap(), "longer than 1 MiB"), ("/none", "cannot read /none")] {
+    let wrong = [
+        (long.to_str().unwrap(), "longer than 1 MiB"),
+        ("/none", "cannot read /none"),
+        // It never ends.
+        ("/dev/zero", "no regular file"),
+    ];
+    for (file, reason) in wrong {
         let refused = rpcd(&socket, &["bind", file]).await;
         assert!(!refused.status.success());
         assert!(String::from_utf8(refused.stderr).unwrap().contains(reason), "{file}");

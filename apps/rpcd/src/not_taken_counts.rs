@@ -78,6 +78,8 @@ impl Reason {
         match error.kind() {
             ErrorKind::TimedOut => Self::Silent,
             ErrorKind::Unauthenticated => Self::Tls,
+            // Handshakes that were given up for others end so.
+            ErrorKind::Exhausted => Self::Evicted,
             ErrorKind::Refused | ErrorKind::Version | ErrorKind::Malformed | ErrorKind::TooLarge => {
                 Self::Refused
             }

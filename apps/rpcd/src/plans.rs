@@ -135,6 +135,12 @@ impl Plans {
         }
     }
 
+    /// Returns true if a service of this full name was bound, or was lately called or served.
+    pub(crate) fn has(&self, service: &str) -> bool {
+        let known = self.known.lock();
+        known.bound.typed.iter().chain(&known.recent.typed).any(|typed| typed.has(service))
+    }
+
     /// Returns the number of descriptor sets that were read.
     pub(crate) fn count(&self) -> u64 {
         self.read.load(Ordering::Relaxed)

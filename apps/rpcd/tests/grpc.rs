@@ -215,6 +215,17 @@ async fn what_goes_wrong_has_the_code_of_grpc() {
     let late = code(stranger.call("/hotel.Hotel/Reserve", late).await);
     assert!(matches!(late, Code::DeadlineExceeded | Code::Cancelled), "{late:?}");
     drop(server);
+    // A server that has gone comes back.
+    let gone = async {
+        loop {
+            match code(stranger.reserve("ada", 1, &[]).await) {
+                Code::Unavailable => break,
+                // The daemon has not noticed yet, or has failed the call with the server.
+                other => assert!(matches!(other, Code::Unknown | Code::Cancelled), "{other:?}"),
+            }
+        }
+    };
+    tokio::time::timeout(SOON, gone).await.unwrap();
     let mut server = daemon.server().await;
     let (outcome, ()) = tokio::join!(stranger.reserve("ada", 1, &[]), async {
         // The call whose deadline passed may come first.

@@ -7,6 +7,7 @@ use crate::{Binding, FailureKind, Kind, Message, Unsuitable};
 use bertha_plugin::abi::{self, DONE, Sink, Table, Text};
 use bertha_schemas::Value;
 use libloading::os::unix::{Library as Open, RTLD_LOCAL, RTLD_NOW};
+use std::error::Error as _;
 use std::ffi::c_void;
 use std::fmt;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -86,7 +87,11 @@ impl Library {
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         // SAFETY: this runs the library's code, which the operator trusts as the code of this process.
         let open = unsafe { Open::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
-        let open = open.map_err(|error| format!("the system does not open it: {error}"))?;
+        let open = open.map_err(|error| {
+            // The system's own words are behind those of the crate.
+            let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+            format!("the system does not open it: {reason}")
+        })?;
         // SAFETY: the symbol is a function of this type, by the interface whose version it names.
         let entry = unsafe { open.get::<abi::Entry>(abi::SYMBOL) };
         let entry = entry.map_err(|_| {

@@ -52,7 +52,9 @@ impl Parties {
     pub(super) fn party(&self, service: &str) -> Result<Arc<Party>, Status> {
         let server = self.state.services.of_schema(service);
         let Some(server) = server else {
-            return Err(Status::new(Code::Unimplemented, &format!("no application serves {service}")));
+            // A server that has gone comes back, and callers try again then.
+            let code = if self.state.plans.has(service) { Code::Unavailable } else { Code::Unimplemented };
+            return Err(Status::new(code, &format!("no application serves {service}")));
         };
         let mut parties = self.parties.lock();
         // A server that has come since may have another schema.
