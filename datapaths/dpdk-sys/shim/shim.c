@@ -33,21 +33,21 @@ _Static_assert(sizeof(struct rte_mbuf) % sizeof(uint64_t) == 0, "the private are
  * configuration; a failure must not count as a success. */
 static int failure(void) { return rte_errno > 0 ? -rte_errno : -EBUSY; }
 
-int bertha_eal_init(int argc, char **argv) {
+int bertha_dpdk_eal_init(int argc, char **argv) {
     rte_errno = 0;
     return rte_eal_init(argc, argv) < 0 ? failure() : 0;
 }
 
-const char *bertha_version(void) { return rte_version(); }
+const char *bertha_dpdk_version(void) { return rte_version(); }
 
-const char *bertha_strerror(int error) { return rte_strerror(error); }
+const char *bertha_dpdk_strerror(int error) { return rte_strerror(error); }
 
-int bertha_thread_register(void) {
+int bertha_dpdk_thread_register(void) {
     rte_errno = 0;
     return rte_thread_register() < 0 ? failure() : 0;
 }
 
-void bertha_thread_unregister(void) { rte_thread_unregister(); }
+void bertha_dpdk_thread_unregister(void) { rte_thread_unregister(); }
 
 struct preparation {
     bertha_prepare prepare;
@@ -76,7 +76,7 @@ static int fill(struct rte_mempool *pool, uint16_t area, uint16_t room) {
     return 0;
 }
 
-int bertha_pool_create(struct rte_mempool **pool, const char *name, unsigned count, uint16_t area, uint16_t room,
+int bertha_dpdk_pool_create(struct rte_mempool **pool, const char *name, unsigned count, uint16_t area, uint16_t room,
                        bool one_piece, bertha_prepare prepare, void *context) {
     unsigned cache = count / 8 < RTE_MEMPOOL_CACHE_MAX_SIZE ? count / 8 : RTE_MEMPOOL_CACHE_MAX_SIZE;
     unsigned size = sizeof(struct rte_mbuf) + area + room, flags = one_piece ? RTE_MEMPOOL_F_NO_IOVA_CONTIG : 0;
@@ -110,23 +110,23 @@ static void extend(struct rte_mempool *pool, void *opaque, struct rte_mempool_me
     extent->last = RTE_MAX(extent->last, (uintptr_t)memory->addr + memory->len);
 }
 
-size_t bertha_pool_extent(struct rte_mempool *pool) {
+size_t bertha_dpdk_pool_extent(struct rte_mempool *pool) {
     struct extent extent = {UINTPTR_MAX, 0};
     rte_mempool_mem_iter(pool, extend, &extent);
     return extent.last > extent.first ? extent.last - extent.first : 0;
 }
 
-unsigned bertha_pool_size(const struct rte_mempool *pool) { return pool->size; }
+unsigned bertha_dpdk_pool_size(const struct rte_mempool *pool) { return pool->size; }
 
-unsigned bertha_pool_in_use(const struct rte_mempool *pool) { return rte_mempool_in_use_count(pool); }
+unsigned bertha_dpdk_pool_in_use(const struct rte_mempool *pool) { return rte_mempool_in_use_count(pool); }
 
-size_t bertha_mbuf_area(void) { return sizeof(struct rte_mbuf); }
+size_t bertha_dpdk_mbuf_area(void) { return sizeof(struct rte_mbuf); }
 
-struct rte_mbuf *bertha_mbuf_alloc(struct rte_mempool *pool) { return rte_pktmbuf_alloc(pool); }
+struct rte_mbuf *bertha_dpdk_mbuf_alloc(struct rte_mempool *pool) { return rte_pktmbuf_alloc(pool); }
 
-void bertha_mbuf_free(struct rte_mbuf *mbuf) { rte_pktmbuf_free_seg(mbuf); }
+void bertha_dpdk_mbuf_free(struct rte_mbuf *mbuf) { rte_pktmbuf_free_seg(mbuf); }
 
-int bertha_interface_mtu(const char *name) {
+int bertha_dpdk_interface_mtu(const char *name) {
     struct ifreq request = {0};
     if (strlen(name) >= sizeof request.ifr_name)
         return -ENODEV;
@@ -139,11 +139,11 @@ int bertha_interface_mtu(const char *name) {
     return failed ? failed : request.ifr_mtu;
 }
 
-int bertha_device_add(const char *devargs) { return rte_dev_probe(devargs); }
+int bertha_dpdk_device_add(const char *devargs) { return rte_dev_probe(devargs); }
 
-int bertha_port_by_name(const char *name, uint16_t *port) { return rte_eth_dev_get_port_by_name(name, port); }
+int bertha_dpdk_port_by_name(const char *name, uint16_t *port) { return rte_eth_dev_get_port_by_name(name, port); }
 
-int bertha_port_first(uint16_t *port) {
+int bertha_dpdk_port_first(uint16_t *port) {
     uint16_t first = rte_eth_find_next(0);
     if (first >= RTE_MAX_ETHPORTS)
         return -ENODEV;
@@ -151,7 +151,7 @@ int bertha_port_first(uint16_t *port) {
     return 0;
 }
 
-int bertha_port_is_virtual(uint16_t port) {
+int bertha_dpdk_port_is_virtual(uint16_t port) {
     struct rte_eth_dev_info info;
     int failed = rte_eth_dev_info_get(port, &info);
     if (failed)
@@ -209,7 +209,7 @@ static int set_up_receive(uint16_t port, uint16_t queue, uint16_t descriptors, s
     return failed;
 }
 
-int bertha_port_open(uint16_t port, struct rte_mempool *pool, const struct bertha_port_setup *setup,
+int bertha_dpdk_port_open(uint16_t port, struct rte_mempool *pool, const struct bertha_port_setup *setup,
                      struct bertha_port_facts *facts) {
     struct rte_eth_dev_info info;
     int failed = rte_eth_dev_info_get(port, &info);
@@ -297,7 +297,7 @@ static bool has_ports(const struct rte_device *device) {
     return false;
 }
 
-int bertha_port_close(uint16_t port, bool remove) {
+int bertha_dpdk_port_close(uint16_t port, bool remove) {
     struct rte_eth_dev_info info;
     char again[1024];
     struct rte_device *device = rte_eth_dev_info_get(port, &info) == 0 ? info.device : NULL;
@@ -311,13 +311,13 @@ int bertha_port_close(uint16_t port, bool remove) {
     return failed ? failed : closed ? closed : removed ? removed : added == -EEXIST ? 0 : added;
 }
 
-int bertha_port_is_up(uint16_t port) {
+int bertha_dpdk_port_is_up(uint16_t port) {
     struct rte_eth_link link;
     int failed = rte_eth_link_get_nowait(port, &link);
     return failed ? failed : link.link_status == RTE_ETH_LINK_UP;
 }
 
-int bertha_port_statistics(uint16_t port, struct bertha_port_statistics *statistics) {
+int bertha_dpdk_port_statistics(uint16_t port, struct bertha_dpdk_port_statistics *statistics) {
     struct rte_eth_stats stats;
     int failed = rte_eth_stats_get(port, &stats);
     if (failed)
@@ -344,7 +344,7 @@ static uint32_t checksums(uint64_t flags) {
     return good;
 }
 
-uint16_t bertha_receive(uint16_t port, uint16_t queue, struct bertha_frame *frames, uint16_t count,
+uint16_t bertha_dpdk_receive(uint16_t port, uint16_t queue, struct bertha_frame *frames, uint16_t count,
                         uint64_t *dropped) {
     struct rte_mbuf *mbufs[BURST];
     uint16_t received = rte_eth_rx_burst(port, queue, mbufs, count < BURST ? count : BURST), kept = 0;
@@ -371,7 +371,7 @@ static void offload(struct rte_mbuf *mbuf, uint32_t what) {
         mbuf->ol_flags |= RTE_MBUF_F_TX_UDP_CKSUM;
 }
 
-uint16_t bertha_transmit(uint16_t port, uint16_t queue, const struct bertha_frame *frames, uint16_t count) {
+uint16_t bertha_dpdk_transmit(uint16_t port, uint16_t queue, const struct bertha_frame *frames, uint16_t count) {
     struct rte_mbuf *mbufs[BURST];
     if (count > BURST)
         count = BURST;

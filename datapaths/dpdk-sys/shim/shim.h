@@ -67,7 +67,7 @@ struct bertha_port_facts {
     uint32_t offload;
 };
 
-struct bertha_port_statistics {
+struct bertha_dpdk_port_statistics {
     uint64_t received;
     uint64_t sent;
     uint64_t missed;
@@ -81,47 +81,47 @@ typedef void (*bertha_prepare)(void *area, uint8_t *memory, uint16_t len, void *
 
 /* Functions that return an int return 0 or more, or a negative errno. */
 
-int bertha_eal_init(int argc, char **argv);
-const char *bertha_version(void);
-const char *bertha_strerror(int error);
+int bertha_dpdk_eal_init(int argc, char **argv);
+const char *bertha_dpdk_version(void);
+const char *bertha_dpdk_strerror(int error);
 
 /* Gives the calling thread caches of the pools. Registering again is harmless. */
-int bertha_thread_register(void);
-void bertha_thread_unregister(void);
+int bertha_dpdk_thread_register(void);
+void bertha_dpdk_thread_unregister(void);
 
 /* With `one_piece` the buffers lie without gaps in memory, whatever the size of its pages: a buffer may lie on two pages, which only a
  * card that reads by physical addresses minds. */
-int bertha_pool_create(struct rte_mempool **pool, const char *name, unsigned count, uint16_t area, uint16_t room,
+int bertha_dpdk_pool_create(struct rte_mempool **pool, const char *name, unsigned count, uint16_t area, uint16_t room,
                        bool one_piece, bertha_prepare prepare, void *context);
 /* The number of bytes from the first byte of the pool's memory to the last. */
-size_t bertha_pool_extent(struct rte_mempool *pool);
-unsigned bertha_pool_size(const struct rte_mempool *pool);
-unsigned bertha_pool_in_use(const struct rte_mempool *pool);
+size_t bertha_dpdk_pool_extent(struct rte_mempool *pool);
+unsigned bertha_dpdk_pool_size(const struct rte_mempool *pool);
+unsigned bertha_dpdk_pool_in_use(const struct rte_mempool *pool);
 
 /* How far the private area lies behind the beginning of an mbuf. */
-size_t bertha_mbuf_area(void);
-struct rte_mbuf *bertha_mbuf_alloc(struct rte_mempool *pool);
-void bertha_mbuf_free(struct rte_mbuf *mbuf);
+size_t bertha_dpdk_mbuf_area(void);
+struct rte_mbuf *bertha_dpdk_mbuf_alloc(struct rte_mempool *pool);
+void bertha_dpdk_mbuf_free(struct rte_mbuf *mbuf);
 
 /* The MTU of an interface of the kernel. */
-int bertha_interface_mtu(const char *name);
+int bertha_dpdk_interface_mtu(const char *name);
 
-int bertha_device_add(const char *devargs);
-int bertha_port_by_name(const char *name, uint16_t *port);
-int bertha_port_first(uint16_t *port);
-int bertha_port_is_virtual(uint16_t port);
+int bertha_dpdk_device_add(const char *devargs);
+int bertha_dpdk_port_by_name(const char *name, uint16_t *port);
+int bertha_dpdk_port_first(uint16_t *port);
+int bertha_dpdk_port_is_virtual(uint16_t port);
 /* Fails with -ERANGE for an MTU that the port does not take. Waits up to a second for a queue of AF_XDP that the kernel does not give. */
-int bertha_port_open(uint16_t port, struct rte_mempool *pool, const struct bertha_port_setup *setup,
+int bertha_dpdk_port_open(uint16_t port, struct rte_mempool *pool, const struct bertha_port_setup *setup,
                      struct bertha_port_facts *facts);
 /* With `remove`, the port's device is gone, and can be added again. */
-int bertha_port_close(uint16_t port, bool remove);
-int bertha_port_is_up(uint16_t port);
-int bertha_port_statistics(uint16_t port, struct bertha_port_statistics *statistics);
+int bertha_dpdk_port_close(uint16_t port, bool remove);
+int bertha_dpdk_port_is_up(uint16_t port);
+int bertha_dpdk_port_statistics(uint16_t port, struct bertha_dpdk_port_statistics *statistics);
 
 /* Up to `count` frames. A frame in several segments that does not fit into one is freed and counted in `dropped`. */
-uint16_t bertha_receive(uint16_t port, uint16_t queue, struct bertha_frame *frames, uint16_t count,
+uint16_t bertha_dpdk_receive(uint16_t port, uint16_t queue, struct bertha_frame *frames, uint16_t count,
                         uint64_t *dropped);
 /* The number of frames, from the first on, that now belong to the port. */
-uint16_t bertha_transmit(uint16_t port, uint16_t queue, const struct bertha_frame *frames, uint16_t count);
+uint16_t bertha_dpdk_transmit(uint16_t port, uint16_t queue, const struct bertha_frame *frames, uint16_t count);
 
 #endif

@@ -21,7 +21,7 @@ pub use present::*;
 /// True if the build found a DPDK to link.
 pub const AVAILABLE: bool = cfg!(dpdk);
 
-/// Largest number of frames in a call of [`bertha_receive`] or [`bertha_transmit`].
+/// Largest number of frames in a call of [`bertha_dpdk_receive`] or [`bertha_dpdk_transmit`].
 pub const BURST: usize = 64;
 
 /// A packet buffer: `struct rte_mbuf`.
@@ -182,60 +182,60 @@ macro_rules! with_functions {
     ($then:ident) => {
         $then! {
             /// Calls `rte_eal_init`, which a process may do once.
-            fn bertha_eal_init(argc: c_int, argv: *mut *mut c_char) -> c_int;
+            fn bertha_dpdk_eal_init(argc: c_int, argv: *mut *mut c_char) -> c_int;
             /// Calls `rte_version`.
-            fn bertha_version() -> *const c_char;
+            fn bertha_dpdk_version() -> *const c_char;
             /// Calls `rte_strerror` for a positive number.
-            fn bertha_strerror(error: c_int) -> *const c_char;
+            fn bertha_dpdk_strerror(error: c_int) -> *const c_char;
             /// Calls `rte_thread_register`.
-            fn bertha_thread_register() -> c_int;
+            fn bertha_dpdk_thread_register() -> c_int;
             /// Calls `rte_thread_unregister`, in the thread that registered.
-            fn bertha_thread_unregister() -> ();
+            fn bertha_dpdk_thread_unregister() -> ();
             /// Makes a pool as `rte_pktmbuf_pool_create` does, and calls `prepare` for each buffer. With
             /// `one_piece`, the buffers lie without gaps in memory.
-            fn bertha_pool_create(
+            fn bertha_dpdk_pool_create(
                 pool: *mut *mut Mempool, name: *const c_char, count: c_uint, area: u16, room: u16,
                 one_piece: bool, prepare: Prepare, context: *mut c_void
             ) -> c_int;
             /// Returns the number of bytes from the first byte of the pool's memory to the last.
-            fn bertha_pool_extent(pool: *mut Mempool) -> usize;
+            fn bertha_dpdk_pool_extent(pool: *mut Mempool) -> usize;
             /// Returns the MTU of an interface of the kernel.
-            fn bertha_interface_mtu(name: *const c_char) -> c_int;
+            fn bertha_dpdk_interface_mtu(name: *const c_char) -> c_int;
             /// Returns the number of buffers of the pool.
-            fn bertha_pool_size(pool: *const Mempool) -> c_uint;
+            fn bertha_dpdk_pool_size(pool: *const Mempool) -> c_uint;
             /// Calls `rte_mempool_in_use_count`, whose result is exact while no thread uses the pool.
-            fn bertha_pool_in_use(pool: *const Mempool) -> c_uint;
+            fn bertha_dpdk_pool_in_use(pool: *const Mempool) -> c_uint;
             /// Returns the offset of a buffer's private area.
-            fn bertha_mbuf_area() -> usize;
+            fn bertha_dpdk_mbuf_area() -> usize;
             /// Calls `rte_pktmbuf_alloc`, which returns null if the pool is empty.
-            fn bertha_mbuf_alloc(pool: *mut Mempool) -> *mut Mbuf;
+            fn bertha_dpdk_mbuf_alloc(pool: *mut Mempool) -> *mut Mbuf;
             /// Calls `rte_pktmbuf_free_seg`, from any thread.
-            fn bertha_mbuf_free(mbuf: *mut Mbuf) -> ();
+            fn bertha_dpdk_mbuf_free(mbuf: *mut Mbuf) -> ();
             /// Calls `rte_dev_probe`.
-            fn bertha_device_add(devargs: *const c_char) -> c_int;
+            fn bertha_dpdk_device_add(devargs: *const c_char) -> c_int;
             /// Calls `rte_eth_dev_get_port_by_name`.
-            fn bertha_port_by_name(name: *const c_char, port: *mut u16) -> c_int;
+            fn bertha_dpdk_port_by_name(name: *const c_char, port: *mut u16) -> c_int;
             /// Finds the first port.
-            fn bertha_port_first(port: *mut u16) -> c_int;
+            fn bertha_dpdk_port_first(port: *mut u16) -> c_int;
             /// Returns 1 if the port is of a virtual device, 0 if of a card, or an error.
-            fn bertha_port_is_virtual(port: u16) -> c_int;
+            fn bertha_dpdk_port_is_virtual(port: u16) -> c_int;
             /// Configures and starts a port. Fails with `-ERANGE` for an MTU that the port does not take.
-            fn bertha_port_open(
+            fn bertha_dpdk_port_open(
                 port: u16, pool: *mut Mempool, setup: *const PortSetup, facts: *mut PortFacts
             ) -> c_int;
             /// Stops and closes a port. With `remove`, its device is gone, and can be added again; otherwise its
             /// port is there again, to be opened.
-            fn bertha_port_close(port: u16, remove: bool) -> c_int;
+            fn bertha_dpdk_port_close(port: u16, remove: bool) -> c_int;
             /// Returns 1 if the link is up, 0 if not, or an error.
-            fn bertha_port_is_up(port: u16) -> c_int;
+            fn bertha_dpdk_port_is_up(port: u16) -> c_int;
             /// Calls `rte_eth_stats_get`.
-            fn bertha_port_statistics(port: u16, statistics: *mut PortStatistics) -> c_int;
+            fn bertha_dpdk_port_statistics(port: u16, statistics: *mut PortStatistics) -> c_int;
             /// Calls `rte_eth_rx_burst`, for a queue in one thread at a time.
-            fn bertha_receive(
+            fn bertha_dpdk_receive(
                 port: u16, queue: u16, frames: *mut Frame, count: u16, dropped: *mut u64
             ) -> u16;
             /// Calls `rte_eth_tx_burst`, for a queue in one thread at a time.
-            fn bertha_transmit(port: u16, queue: u16, frames: *const Frame, count: u16) -> u16;
+            fn bertha_dpdk_transmit(port: u16, queue: u16, frames: *const Frame, count: u16) -> u16;
         }
     };
 }

@@ -6,7 +6,7 @@
     reason = "tests panic to fail, and say why they don't run"
 )]
 
-use bertha_dpdk_sys::{AVAILABLE, bertha_port_by_name};
+use bertha_dpdk_sys::{AVAILABLE, bertha_dpdk_port_by_name};
 
 /// Names under which drivers of virtual devices, and of cards, register themselves.
 const NAMES: [&str; 14] = [
@@ -33,7 +33,7 @@ fn a_static_program_has_the_drivers_of_cards() {
         return eprintln!("SKIPPED: drivers of a static program: DPDK is not installed");
     }
     // SAFETY: the name is a string, and the pointer is valid during the call; DPDK is not started, and has no port.
-    let code = unsafe { bertha_port_by_name(c"none".as_ptr(), &mut 0) };
+    let code = unsafe { bertha_dpdk_port_by_name(c"none".as_ptr(), &mut 0) };
     assert!(code < 0, "there is no port");
     let program = std::fs::read(std::env::current_exe().unwrap()).unwrap();
     let has = |name: &str| {

@@ -50,7 +50,7 @@ pub(crate) fn has_mtu(device: &str, wanted: u16) -> bool {
     let name = interface(device).filter(|_| wanted <= ETHERNET);
     let Some(name) = name.and_then(|name| CString::new(name).ok()) else { return false };
     // SAFETY: the string lives during the call.
-    let mtu = unsafe { sys::bertha_interface_mtu(name.as_ptr()) };
+    let mtu = unsafe { sys::bertha_dpdk_interface_mtu(name.as_ptr()) };
     mtu >= wanted.into()
 }
 

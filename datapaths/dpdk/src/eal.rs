@@ -70,9 +70,9 @@ fn attempt(arguments: Vec<String>) -> Result<Vec<String>, Error> {
     let argv = Vec::leak(argv);
     // SAFETY: `argv` has `argc` strings and a null behind them; all of them are leaked, so they live forever
     // and nothing else refers to them. The function is called once in the process: `OUTCOME` is written once.
-    check(unsafe { sys::bertha_eal_init(argc, argv.as_mut_ptr()) }, "initialising DPDK")?;
+    check(unsafe { sys::bertha_dpdk_eal_init(argc, argv.as_mut_ptr()) }, "initialising DPDK")?;
     // SAFETY: the function has no precondition.
-    let version = unsafe { sys::bertha_version() };
+    let version = unsafe { sys::bertha_dpdk_version() };
     // SAFETY: the version is a constant string with a zero byte at its end.
     let version = unsafe { CStr::from_ptr(version) };
     tracing::info!(version = %version.to_string_lossy(), ?arguments, "DPDK is ready");
@@ -107,7 +107,7 @@ impl Registration {
         // A single attempt is enough: if there are too many threads, this thread does without caches.
         self.tried.set(true);
         // SAFETY: any thread may register; before the environment is initialised, DPDK refuses and does nothing else.
-        let code = unsafe { sys::bertha_thread_register() };
+        let code = unsafe { sys::bertha_dpdk_thread_register() };
         if code < 0 {
             tracing::debug!(code, "no caches for this thread; buffers come from the shared ring");
         }
@@ -119,7 +119,7 @@ impl Drop for Registration {
         if self.tried.get() {
             // SAFETY: this thread has registered (the value is thread-local); DPDK ignores threads that are
             // not registered.
-            unsafe { sys::bertha_thread_unregister() };
+            unsafe { sys::bertha_dpdk_thread_unregister() };
         }
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn check(code: i32, doing: &str) -> Result<i32, Error> {
 #[cold]
 fn failed(errno: i32, doing: &str) -> Error {
     // SAFETY: the function accepts any number.
-    let said = unsafe { sys::bertha_strerror(errno) };
+    let said = unsafe { sys::bertha_dpdk_strerror(errno) };
     // SAFETY: the pointer is a string with a zero byte at its end: a constant, or in a buffer of the calling
     // thread, which its next call overwrites.
     let said = unsafe { CStr::from_ptr(said) }.to_string_lossy();

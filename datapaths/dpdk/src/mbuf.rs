@@ -94,7 +94,7 @@ unsafe fn release(storage: NonNull<Storage>) {
         let mbuf = unsafe { mbuf_of(area) };
         // SAFETY: the last window is gone, so nothing refers to the mbuf any more; any thread may free an
         // mbuf.
-        unsafe { sys::bertha_mbuf_free(mbuf.as_ptr()) };
+        unsafe { sys::bertha_dpdk_mbuf_free(mbuf.as_ptr()) };
     }
 }
 
@@ -280,7 +280,7 @@ impl Packet {
 impl Drop for Packet {
     fn drop(&mut self) {
         // SAFETY: the mbuf belongs to the packet alone.
-        unsafe { sys::bertha_mbuf_free(self.0.mbuf) };
+        unsafe { sys::bertha_dpdk_mbuf_free(self.0.mbuf) };
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) fn open(config: &Config) -> Result<OpenPort, Error> {
     if opened.is_err() {
         open_ports.remove(&number);
         // SAFETY: the port is open nowhere else, as its number was not in the set, and no queue of it was made.
-        unsafe { sys::bertha_port_close(number, is_added_for(config)) };
+        unsafe { sys::bertha_dpdk_port_close(number, is_added_for(config)) };
     }
     opened
 }
@@ -90,7 +90,8 @@ fn start(eal: Eal, config: &Config, number: u16, name: String, claim: Claim) -> 
         );
     }
     // SAFETY: `find` has found the port.
-    let is_virtual = check(unsafe { sys::bertha_port_is_virtual(number) }, &format!("asking for {name}"))?;
+    let is_virtual =
+        check(unsafe { sys::bertha_dpdk_port_is_virtual(number) }, &format!("asking for {name}"))?;
     let placement = if is_virtual == 1 { Placement::OnePiece } else { Placement::WithinPages };
     let pool = Pool::new(eal, config.buffers, config.buffer_capacity(), placement)?;
     let mut setup = sys::PortSetup {
@@ -117,7 +118,7 @@ fn start(eal: Eal, config: &Config, number: u16, name: String, claim: Claim) -> 
     };
     // SAFETY: `find` has found the port, the pool lives forever, and the other pointers are valid during the
     // call.
-    let code = unsafe { sys::bertha_port_open(number, pool.raw(), &setup, &mut facts) };
+    let code = unsafe { sys::bertha_dpdk_port_open(number, pool.raw(), &setup, &mut facts) };
     if code == -ERANGE {
         let sys::PortFacts { min_mtu, max_mtu, .. } = facts;
         let what = format!(
@@ -176,7 +177,7 @@ fn find(_: Eal, config: &Config) -> Result<u16, Error> {
         let obstacle =
             missing_interface(device).or_else(|| memif::free_socket(device)).or_else(|| obstacle(config));
         // SAFETY: the environment is initialised, as the `Eal` proves, and the string lives during the call.
-        let code = unsafe { sys::bertha_device_add(argument.as_ptr()) };
+        let code = unsafe { sys::bertha_dpdk_device_add(argument.as_ptr()) };
         // DPDK finds a card when it starts, if the settings of the first port name the card.
         let is_there = code == -EEXIST && slot::slot(device).is_some();
         // For a missing interface and for a socket in use, drivers report that an operation is not permitted.
@@ -188,12 +189,12 @@ fn find(_: Eal, config: &Config) -> Result<u16, Error> {
         Some(name) => {
             let argument = text(&name)?;
             // SAFETY: the environment is initialised, and both pointers are valid during the call.
-            let code = unsafe { sys::bertha_port_by_name(argument.as_ptr(), &mut number) };
+            let code = unsafe { sys::bertha_dpdk_port_by_name(argument.as_ptr(), &mut number) };
             check(code, &format!("looking for the port `{name}`"))
         }
         None => {
             // SAFETY: the environment is initialised, and the pointer is valid during the call.
-            let code = unsafe { sys::bertha_port_first(&mut number) };
+            let code = unsafe { sys::bertha_dpdk_port_first(&mut number) };
             check(code, "looking for a port")
         }
     };

@@ -43,7 +43,7 @@ impl Pool {
     pub(crate) fn new(_: Eal, count: u32, capacity: u16, placement: Placement) -> Result<Self, Error> {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         // SAFETY: the function returns a constant.
-        let found = unsafe { sys::bertha_mbuf_area() };
+        let found = unsafe { sys::bertha_dpdk_mbuf_area() };
         if found != MBUF_LEN {
             let what = format!("mbufs of this DPDK have {found} bytes where {MBUF_LEN} are expected");
             return Err(failure(ErrorKind::Unavailable, what));
@@ -56,7 +56,7 @@ impl Pool {
         // at a cache line and have `MBUF_LEN` bytes, so the area begins at a cache line too. Their memory is
         // mapped forever, and zero.
         let code = unsafe {
-            sys::bertha_pool_create(
+            sys::bertha_dpdk_pool_create(
                 &mut raw,
                 name.as_ptr(),
                 count,
@@ -89,7 +89,7 @@ impl Pool {
         }
         enter_thread();
         // SAFETY: the pool lives forever.
-        let mbuf = unsafe { sys::bertha_mbuf_alloc(self.raw.as_ptr()) };
+        let mbuf = unsafe { sys::bertha_dpdk_mbuf_alloc(self.raw.as_ptr()) };
         let Some(mbuf) = NonNull::new(mbuf) else { return Err(self.empty()) };
         // SAFETY: the mbuf is from this pool and was just allocated, so no other owner exists;
         // `headroom + len` is at most its memory.
@@ -114,14 +114,14 @@ impl Pool {
     /// Returns the number of buffers.
     pub fn size(&self) -> u32 {
         // SAFETY: the pool lives forever.
-        unsafe { sys::bertha_pool_size(self.raw.as_ptr()) }
+        unsafe { sys::bertha_dpdk_pool_size(self.raw.as_ptr()) }
     }
 
     /// Returns the number of buffers in use: by the application, in queues, or in a port's rings. The number
     /// is exact while no thread sends or receives.
     pub fn in_use(&self) -> u32 {
         // SAFETY: the pool lives forever.
-        unsafe { sys::bertha_pool_in_use(self.raw.as_ptr()) }
+        unsafe { sys::bertha_dpdk_pool_in_use(self.raw.as_ptr()) }
     }
 }
 
@@ -140,7 +140,7 @@ mod tests {
         let eal = eal::init(&Config::default().eal_arguments().unwrap()).unwrap();
         let pool = Pool::new(eal, COUNT as u32, 2176, Placement::OnePiece).unwrap();
         // SAFETY: the pool lives forever.
-        let extent = unsafe { sys::bertha_pool_extent(pool.raw()) };
+        let extent = unsafe { sys::bertha_dpdk_pool_extent(pool.raw()) };
         // DPDK puts a header in front of each buffer, and some cache lines behind so that all channels of
         // memory are used alike; a page may remain.
         let each = MBUF_LEN + size_of::<Area>() + 2176 + 4 * 64;

@@ -47,14 +47,14 @@ impl PortHandle {
     pub(crate) fn is_up(&self) -> bool {
         let _querying = self.querying.lock();
         // SAFETY: the port is open as long as the handle lives.
-        unsafe { sys::bertha_port_is_up(self.number) == 1 }
+        unsafe { sys::bertha_dpdk_port_is_up(self.number) == 1 }
     }
 
     pub(crate) fn statistics(&self) -> Result<PortStatistics, Error> {
         let mut statistics = PortStatistics::default();
         let querying = self.querying.lock();
         // SAFETY: the port is open as long as the handle lives, and the pointer is valid during the call.
-        let code = unsafe { sys::bertha_port_statistics(self.number, &mut statistics) };
+        let code = unsafe { sys::bertha_dpdk_port_statistics(self.number, &mut statistics) };
         drop(querying);
         check(code, "querying statistics")?;
         statistics.receive_errors += self.dropped.load(Ordering::Relaxed);
@@ -67,7 +67,7 @@ impl Drop for PortHandle {
         let mut open_ports = OPEN_PORTS.lock();
         open_ports.remove(&self.number);
         // SAFETY: the port is open, and its queues refer to it, so none of them is left.
-        let code = unsafe { sys::bertha_port_close(self.number, self.was_added) };
+        let code = unsafe { sys::bertha_dpdk_port_close(self.number, self.was_added) };
         if code < 0 {
             tracing::warn!(port = self.name, code, "the port did not close properly");
         }

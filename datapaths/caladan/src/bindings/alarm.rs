@@ -28,23 +28,23 @@ impl Alarm {
     pub(crate) fn new(parker: &'static Parker) -> io::Result<Self> {
         super::check_thread()?;
         // SAFETY: `ring` takes the address of a parker that lives forever.
-        let timer = unsafe { sys::bertha_timer_new(ring, std::ptr::from_ref(parker) as c_ulong) };
+        let timer = unsafe { sys::bertha_caladan_timer_new(ring, std::ptr::from_ref(parker) as c_ulong) };
         NonNull::new(timer).map(Self).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
     }
 
     /// Wakes the parker after `duration`.
     pub(crate) fn set(&mut self, duration: Duration) {
         // SAFETY: the function reads the clock.
-        let now = unsafe { sys::bertha_microtime() };
+        let now = unsafe { sys::bertha_caladan_microtime() };
         let micros = u64::try_from(duration.as_nanos().div_ceil(1000)).unwrap_or(u64::MAX);
         // SAFETY: the timer is not armed: it never was, or `cancel` was called since.
-        unsafe { sys::bertha_timer_start(self.0.as_ptr(), now.saturating_add(micros)) };
+        unsafe { sys::bertha_caladan_timer_start(self.0.as_ptr(), now.saturating_add(micros)) };
     }
 
     /// Stops the timer. The call waits until the timer no longer runs, so the caller must hold no lock that a
     /// wake takes.
     pub(crate) fn cancel(&mut self) {
         // SAFETY: the timer is Caladan's, made by `new`.
-        unsafe { sys::bertha_timer_cancel(self.0.as_ptr()) };
+        unsafe { sys::bertha_caladan_timer_cancel(self.0.as_ptr()) };
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn spawn<W: Work>(work: Box<W>) -> io::Result<()> {
     super::check_thread()?;
     let argument = Box::into_raw(work);
     // SAFETY: `enter` takes what `argument` is, and the thread is the only one to get it.
-    let result = check(unsafe { sys::bertha_thread_spawn(enter::<W>, argument.cast()) });
+    let result = check(unsafe { sys::bertha_caladan_thread_spawn(enter::<W>, argument.cast()) });
     if result.is_err() {
         // SAFETY: no thread was started, so the box still belongs to this call.
         drop(unsafe { Box::from_raw(argument) });
@@ -32,7 +32,7 @@ pub(crate) fn spawn<W: Work>(work: Box<W>) -> io::Result<()> {
 /// The first function of a green thread, whose argument is a box of `W`.
 pub(super) unsafe extern "C" fn enter<W: Work>(argument: *mut c_void) {
     // SAFETY: this is a green thread, in which preemption is enabled so far.
-    unsafe { sys::bertha_preempt_disable() };
+    unsafe { sys::bertha_caladan_preempt_disable() };
     // SAFETY: the thread was started with such a box, for itself alone.
     let work = unsafe { Box::from_raw(argument.cast::<W>()) };
     // A panic must not leave the thread, whose stack ends here. Tasks catch their own panics; this catch is
@@ -42,7 +42,7 @@ pub(super) unsafe extern "C" fn enter<W: Work>(argument: *mut c_void) {
     }
     // SAFETY: preemption was disabled once, above or by the last `park`. No Rust runs after this: nothing is
     // left to drop here.
-    unsafe { sys::bertha_preempt_enable() };
+    unsafe { sys::bertha_caladan_preempt_enable() };
 }
 
 /// Calls `action` in a frame of its own, which ends before the thread can be suspended: so `action` may use

@@ -47,7 +47,7 @@ use std::net::SocketAddrV4;
 #[inline]
 pub(crate) fn on_caladan() -> bool {
     // SAFETY: the function reads a variable of the calling thread.
-    unsafe { sys::bertha_on_caladan() }
+    unsafe { sys::bertha_caladan_on_caladan() }
 }
 
 /// Fails on threads outside of the runtime. Sockets call this function first, since any thread may own a

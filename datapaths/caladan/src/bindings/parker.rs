@@ -34,22 +34,22 @@ impl Parker {
     #[inline(never)]
     pub(crate) fn park(&self) {
         // SAFETY: Rust's code on the runtime's threads runs in green threads, except for callbacks, which do not park.
-        let this = unsafe { sys::bertha_thread_self() };
+        let this = unsafe { sys::bertha_caladan_thread_self() };
         // All accesses acquire and release: the poll after a wake sees what the waker did before it, and the
         // waker sees the thread's structure.
         if self.state.compare_exchange(ptr::null_mut(), this, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             // SAFETY: preemption is disabled once, by the start of the thread or the end of this function. A
             // waker that comes before the thread has stopped waits for it: `thread_ready` only puts the
             // thread into a queue, and its registers are used once saved.
-            unsafe { sys::bertha_thread_park() };
+            unsafe { sys::bertha_caladan_thread_park() };
         } else {
             // SAFETY: preemption is disabled once, so this enables it.
-            unsafe { sys::bertha_preempt_enable() };
+            unsafe { sys::bertha_caladan_preempt_enable() };
             // SAFETY: preemption is enabled, and no lock is held across a suspension point.
-            unsafe { sys::bertha_thread_yield() };
+            unsafe { sys::bertha_caladan_thread_yield() };
         }
         // SAFETY: this is a green thread.
-        unsafe { sys::bertha_preempt_disable() };
+        unsafe { sys::bertha_caladan_preempt_disable() };
         // A wake that came since is meant for the poll that follows.
         self.state.swap(ptr::null_mut(), Ordering::AcqRel);
     }
@@ -77,6 +77,6 @@ impl Parked {
         debug_assert!(super::on_caladan());
         // SAFETY: the thread is parked, and it is made ready once: the caller that took it out of the parker
         // does so, and consumes the value. A parked thread has not ended.
-        unsafe { sys::bertha_thread_ready(self.0) };
+        unsafe { sys::bertha_caladan_thread_ready(self.0) };
     }
 }

@@ -13,18 +13,18 @@ pub(crate) fn start<W: Work>(config: &CStr, first: Box<W>) -> io::Error {
     // The box is leaked if the call returns: how far the start has come is unknown.
     let argument = Box::into_raw(first);
     // SAFETY: the string is read before this returns, and `enter` takes what `argument` is.
-    let result = unsafe { sys::bertha_start(config.as_ptr(), enter::<W>, argument.cast()) };
+    let result = unsafe { sys::bertha_caladan_start(config.as_ptr(), enter::<W>, argument.cast()) };
     check(result).err().unwrap_or_else(|| io::Error::other("the runtime has ended"))
 }
 
 /// Sets the level up to which Caladan writes messages to the standard output.
 pub(crate) fn set_log_level(level: u8) {
     // SAFETY: the call sets a number before the runtime starts.
-    unsafe { sys::bertha_set_log_level(c_int::from(level)) };
+    unsafe { sys::bertha_caladan_set_log_level(c_int::from(level)) };
 }
 
 /// Sets the number of received bytes of a TCP connection that may wait.
 pub(crate) fn set_window(bytes: u32) {
     // SAFETY: the call sets a number before the runtime starts.
-    unsafe { sys::bertha_set_window(bytes) };
+    unsafe { sys::bertha_caladan_set_window(bytes) };
 }

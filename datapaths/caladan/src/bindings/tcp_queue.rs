@@ -30,12 +30,12 @@ impl TcpQueue {
         let mut queue = ptr::null_mut();
         let backlog = i32::try_from(backlog).unwrap_or(i32::MAX);
         // SAFETY: this is a thread of the runtime, and `queue` is written if the result is 0.
-        check(unsafe { sys::bertha_tcp_listen((*on.ip()).into(), on.port(), backlog, &mut queue) })?;
+        check(unsafe { sys::bertha_caladan_tcp_listen((*on.ip()).into(), on.port(), backlog, &mut queue) })?;
         let queue = NonNull::new(queue).ok_or_else(|| io::Error::other("Caladan made no queue"))?;
         let events = Arc::<Events>::default();
         let [begun, ended] = CALLBACKS;
         // SAFETY: the events live until `close` has taken the callbacks off.
-        unsafe { sys::bertha_tcp_queue_notify(queue.as_ptr(), begun, ended, events.data()) };
+        unsafe { sys::bertha_caladan_tcp_queue_notify(queue.as_ptr(), begun, ended, events.data()) };
         open::count();
         Ok(Self { queue, events })
     }
@@ -46,7 +46,7 @@ impl TcpQueue {
 
     pub(crate) fn local(&self) -> SocketAddrV4 {
         // SAFETY: the address of a queue is fixed, so any thread may read it; both places are written.
-        filled(|ip, port| unsafe { sys::bertha_tcp_queue_local(self.queue.as_ptr(), ip, port) })
+        filled(|ip, port| unsafe { sys::bertha_caladan_tcp_queue_local(self.queue.as_ptr(), ip, port) })
     }
 
     /// Returns the next connection, or [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none.
@@ -54,7 +54,7 @@ impl TcpQueue {
         check_thread()?;
         let mut socket = ptr::null_mut();
         // SAFETY: this is a thread of the runtime, and `socket` is written if the result is 0.
-        check(unsafe { sys::bertha_tcp_accept(self.queue.as_ptr(), &mut socket) })?;
+        check(unsafe { sys::bertha_caladan_tcp_accept(self.queue.as_ptr(), &mut socket) })?;
         TcpSocket::new(socket)
     }
 }
@@ -62,7 +62,7 @@ impl TcpQueue {
 /// The first function of a green thread that closes a queue, and the connections in it.
 unsafe extern "C" fn close(argument: *mut c_void) {
     // SAFETY: this is a green thread, with preemption enabled, and the queue has no other owner.
-    unsafe { sys::bertha_tcp_queue_close(argument.cast()) };
+    unsafe { sys::bertha_caladan_tcp_queue_close(argument.cast()) };
     open::uncount();
 }
 
@@ -77,10 +77,10 @@ impl Closing {
         let Self(queue, events) = self;
         // SAFETY: this is a thread of the runtime. The callbacks are removed under the lock under which they
         // are called.
-        unsafe { sys::bertha_tcp_queue_notify(queue.as_ptr(), None, None, 0) };
+        unsafe { sys::bertha_caladan_tcp_queue_notify(queue.as_ptr(), None, None, 0) };
         drop(events);
         // SAFETY: `close` takes the queue, which has no other owner.
-        if let Err(error) = check(unsafe { sys::bertha_thread_spawn(close, queue.as_ptr().cast()) }) {
+        if let Err(error) = check(unsafe { sys::bertha_caladan_thread_spawn(close, queue.as_ptr().cast()) }) {
             tracing::error!(%error, "a TCP listener is never closed, since there is no green thread for it");
         }
     }

@@ -32,7 +32,7 @@ impl TcpSocket {
         check_thread()?;
         let mut socket = ptr::null_mut();
         // SAFETY: this is a thread of the runtime, and `socket` is written if the result is 0.
-        check(unsafe { sys::bertha_tcp_dial((*peer.ip()).into(), peer.port(), &mut socket) })?;
+        check(unsafe { sys::bertha_caladan_tcp_dial((*peer.ip()).into(), peer.port(), &mut socket) })?;
         Self::new(socket)
     }
 
@@ -41,7 +41,7 @@ impl TcpSocket {
         let events = Arc::<Events>::default();
         let [begun, ended] = CALLBACKS;
         // SAFETY: the events live until `close` has taken the callbacks off.
-        unsafe { sys::bertha_tcp_notify(socket.as_ptr(), begun, ended, events.data()) };
+        unsafe { sys::bertha_caladan_tcp_notify(socket.as_ptr(), begun, ended, events.data()) };
         open::count();
         Ok(Self { socket, events })
     }
@@ -56,7 +56,9 @@ impl TcpSocket {
         let local = filled(|ip, port| {
             peer = filled(|peer_ip, peer_port| {
                 // SAFETY: both addresses are fixed, so any thread may read them; all four places are written.
-                unsafe { sys::bertha_tcp_addresses(self.socket.as_ptr(), ip, port, peer_ip, peer_port) }
+                unsafe {
+                    sys::bertha_caladan_tcp_addresses(self.socket.as_ptr(), ip, port, peer_ip, peer_port)
+                }
             });
         });
         [local, peer]
@@ -67,7 +69,7 @@ impl TcpSocket {
     pub(crate) fn established(&self) -> io::Result<()> {
         check_thread()?;
         // SAFETY: this is a thread of the runtime.
-        match check(unsafe { sys::bertha_tcp_status(self.socket.as_ptr()) }) {
+        match check(unsafe { sys::bertha_caladan_tcp_status(self.socket.as_ptr()) }) {
             Err(error) if error.raw_os_error() == Some(IN_PROGRESS) => Err(io::ErrorKind::WouldBlock.into()),
             decided => decided,
         }
@@ -78,7 +80,9 @@ impl TcpSocket {
     pub(crate) fn read(&self, into: &mut [u8]) -> io::Result<usize> {
         check_thread()?;
         // SAFETY: this is a thread of the runtime, and `into` has as many bytes.
-        check_length(unsafe { sys::bertha_tcp_read(self.socket.as_ptr(), into.as_mut_ptr(), into.len()) })
+        check_length(unsafe {
+            sys::bertha_caladan_tcp_read(self.socket.as_ptr(), into.as_mut_ptr(), into.len())
+        })
     }
 
     /// Writes the first bytes. At most one call may run at a time.
@@ -87,7 +91,9 @@ impl TcpSocket {
         let count = i32::try_from(parts.len()).unwrap_or(i32::MAX);
         // SAFETY: this is a thread of the runtime, and `parts` has `count` slices, each laid out as
         // `struct iovec` by std's promise.
-        check_length(unsafe { sys::bertha_tcp_write(self.socket.as_ptr(), parts.as_ptr().cast(), count) })
+        check_length(unsafe {
+            sys::bertha_caladan_tcp_write(self.socket.as_ptr(), parts.as_ptr().cast(), count)
+        })
     }
 
     /// Ends the stream to the peer, soon: a green thread does so, since it may have to wait for a repetition
@@ -96,7 +102,8 @@ impl TcpSocket {
         check_thread()?;
         let argument = Arc::into_raw(self.clone());
         // SAFETY: `shut_down` takes what `argument` is, and the thread is the only one to get it.
-        let result = check(unsafe { sys::bertha_thread_spawn(shut_down, argument.cast_mut().cast()) });
+        let result =
+            check(unsafe { sys::bertha_caladan_thread_spawn(shut_down, argument.cast_mut().cast()) });
         if result.is_err() {
             // SAFETY: no thread was started, so the count still belongs to this call.
             drop(unsafe { Arc::from_raw(argument) });
@@ -112,19 +119,19 @@ unsafe extern "C" fn shut_down(argument: *mut c_void) {
     // enabled: no thread-local variable is touched.
     let inner = unsafe { (*socket).socket };
     // SAFETY: this is a green thread, with preemption enabled.
-    unsafe { sys::bertha_tcp_shutdown(inner.as_ptr()) };
+    unsafe { sys::bertha_caladan_tcp_shutdown(inner.as_ptr()) };
     // SAFETY: this is a green thread.
-    unsafe { sys::bertha_preempt_disable() };
+    unsafe { sys::bertha_caladan_preempt_disable() };
     // SAFETY: `TcpSocket::shut_down` made the pointer of a count, for this thread alone.
     super::isolated(|| drop(unsafe { Arc::from_raw(socket) }));
     // SAFETY: preemption was disabled above.
-    unsafe { sys::bertha_preempt_enable() };
+    unsafe { sys::bertha_caladan_preempt_enable() };
 }
 
 /// The first function of a green thread that closes a connection, which may have to wait for a repetition under way.
 unsafe extern "C" fn close(argument: *mut c_void) {
     // SAFETY: this is a green thread, with preemption enabled, and the socket has no other owner.
-    unsafe { sys::bertha_tcp_close(argument.cast()) };
+    unsafe { sys::bertha_caladan_tcp_close(argument.cast()) };
     open::uncount();
 }
 
@@ -139,10 +146,11 @@ impl Closing {
         let Self(socket, events) = self;
         // SAFETY: this is a thread of the runtime. The callbacks are removed under the lock under which they
         // are called.
-        unsafe { sys::bertha_tcp_notify(socket.as_ptr(), None, None, 0) };
+        unsafe { sys::bertha_caladan_tcp_notify(socket.as_ptr(), None, None, 0) };
         drop(events);
         // SAFETY: `close` takes the socket, which has no other owner.
-        if let Err(error) = check(unsafe { sys::bertha_thread_spawn(close, socket.as_ptr().cast()) }) {
+        if let Err(error) = check(unsafe { sys::bertha_caladan_thread_spawn(close, socket.as_ptr().cast()) })
+        {
             tracing::error!(%error, "a TCP connection is never closed, since there is no green thread for it");
         }
     }

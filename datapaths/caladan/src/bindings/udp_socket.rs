@@ -30,7 +30,7 @@ impl UdpSocket {
         check_thread()?;
         let mut socket = ptr::null_mut();
         // SAFETY: this is a thread of the runtime, and `socket` is written if the result is 0.
-        check(unsafe { sys::bertha_udp_listen((*on.ip()).into(), on.port(), &mut socket) })?;
+        check(unsafe { sys::bertha_caladan_udp_listen((*on.ip()).into(), on.port(), &mut socket) })?;
         Self::new(socket, Arc::default())
     }
 
@@ -42,7 +42,7 @@ impl UdpSocket {
         let ip = (*local.ip()).into();
         let to = (*peer.ip()).into();
         // SAFETY: this is a thread of the runtime, and `socket` is written if the result is 0.
-        check(unsafe { sys::bertha_udp_dial(ip, local.port(), to, peer.port(), &mut socket) })?;
+        check(unsafe { sys::bertha_caladan_udp_dial(ip, local.port(), to, peer.port(), &mut socket) })?;
         Self::new(socket, events)
     }
 
@@ -50,7 +50,7 @@ impl UdpSocket {
         let socket = NonNull::new(socket).ok_or_else(|| io::Error::other("Caladan made no socket"))?;
         let [begun, ended] = CALLBACKS;
         // SAFETY: the events live until `close` has taken the callbacks off.
-        unsafe { sys::bertha_udp_notify(socket.as_ptr(), begun, ended, events.data()) };
+        unsafe { sys::bertha_caladan_udp_notify(socket.as_ptr(), begun, ended, events.data()) };
         open::count();
         Ok(Self { socket, events, is_shut: AtomicBool::new(false) })
     }
@@ -62,7 +62,7 @@ impl UdpSocket {
 
     pub(crate) fn local(&self) -> SocketAddrV4 {
         // SAFETY: the address of a socket is fixed, so any thread may read it; both places are written.
-        filled(|ip, port| unsafe { sys::bertha_udp_local(self.socket.as_ptr(), ip, port) })
+        filled(|ip, port| unsafe { sys::bertha_caladan_udp_local(self.socket.as_ptr(), ip, port) })
     }
 
     /// Reads the next datagram, and returns its length and its source. Bytes that do not fit are cut off.
@@ -73,7 +73,7 @@ impl UdpSocket {
         let from = filled(|ip, port| {
             // SAFETY: this is a thread of the runtime, `into` has as many bytes, and both places are written.
             result = unsafe {
-                sys::bertha_udp_read(self.socket.as_ptr(), into.as_mut_ptr(), into.len(), ip, port)
+                sys::bertha_caladan_udp_read(self.socket.as_ptr(), into.as_mut_ptr(), into.len(), ip, port)
             };
         });
         Ok((check_length(result)?, from))
@@ -84,7 +84,9 @@ impl UdpSocket {
     #[inline]
     pub(crate) fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
         // SAFETY: the function fails on threads outside of the runtime, and `into` has as many bytes.
-        check_length(unsafe { sys::bertha_udp_receive(self.socket.as_ptr(), into.as_mut_ptr(), into.len()) })
+        check_length(unsafe {
+            sys::bertha_caladan_udp_receive(self.socket.as_ptr(), into.as_mut_ptr(), into.len())
+        })
     }
 
     /// Sends a datagram to the peer. Returns [`WouldBlock`](io::ErrorKind::WouldBlock) if too many are on
@@ -92,7 +94,8 @@ impl UdpSocket {
     #[inline]
     pub(crate) fn send(&self, message: &[u8]) -> io::Result<()> {
         // SAFETY: the function fails on threads outside of the runtime, and `message` has as many bytes.
-        let result = unsafe { sys::bertha_udp_send(self.socket.as_ptr(), message.as_ptr(), message.len()) };
+        let result =
+            unsafe { sys::bertha_caladan_udp_send(self.socket.as_ptr(), message.as_ptr(), message.len()) };
         check_length(result).map(drop)
     }
 
@@ -102,7 +105,7 @@ impl UdpSocket {
         if !self.is_shut.swap(true, Ordering::Relaxed) {
             // SAFETY: this is a thread of the runtime, and no other call shut the socket: Caladan ends the
             // process at the second shutdown.
-            unsafe { sys::bertha_udp_shutdown(self.socket.as_ptr()) };
+            unsafe { sys::bertha_caladan_udp_shutdown(self.socket.as_ptr()) };
         }
         Ok(())
     }
@@ -110,7 +113,7 @@ impl UdpSocket {
     /// Returns the length of the longest datagram in bytes.
     pub(crate) fn longest() -> usize {
         // SAFETY: the function reads a number that is fixed once the runtime has started.
-        unsafe { sys::bertha_udp_payload() as usize }
+        unsafe { sys::bertha_caladan_udp_payload() as usize }
     }
 }
 
@@ -125,9 +128,9 @@ impl Closing {
         let Self(socket, events) = self;
         // SAFETY: this is a thread of the runtime, and the socket has no other owner. The callbacks are
         // removed under the lock under which they are called.
-        unsafe { sys::bertha_udp_notify(socket.as_ptr(), None, None, 0) };
+        unsafe { sys::bertha_caladan_udp_notify(socket.as_ptr(), None, None, 0) };
         // SAFETY: as above. No green thread blocks in the socket.
-        unsafe { sys::bertha_udp_close(socket.as_ptr()) };
+        unsafe { sys::bertha_caladan_udp_close(socket.as_ptr()) };
         open::uncount();
         drop(events);
     }

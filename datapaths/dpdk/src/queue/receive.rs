@@ -63,7 +63,7 @@ impl RxQueue {
         let receive = |frames, count| {
             // SAFETY: the port is open as long as its handle lives. No other thread receives from the queue:
             // `self` is exclusive, and the only value of its number. `receive_with` gives room for `count` frames.
-            unsafe { sys::bertha_receive(port, number, frames, count, &mut dropped) }
+            unsafe { sys::bertha_dpdk_receive(port, number, frames, count, &mut dropped) }
         };
         // SAFETY: the shim returns the number of frames that it wrote, at most `count`. Their mbufs are from
         // the port's pool, and belong to the caller as `rte_eth_rx_burst` returns them; each frame is in a

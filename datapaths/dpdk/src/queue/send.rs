@@ -36,7 +36,7 @@ impl TxQueue {
         let send = |frames, count| {
             // SAFETY: the port is open as long as its handle lives. No other thread sends to the queue:
             // `self` is exclusive, and the only value of its number. `empty` gives `count` whole packets.
-            unsafe { sys::bertha_transmit(port, number, frames, count) }
+            unsafe { sys::bertha_dpdk_transmit(port, number, frames, count) }
         };
         let has_frames = !burst.is_empty();
         // SAFETY: `rte_eth_tx_burst` returns the number of packets that it has taken, from the first on.
