@@ -30,7 +30,7 @@ pub(crate) enum Reason {
     Tls,
     /// It said nothing in time.
     Silent,
-    /// What it wants is refused.
+    /// The wish of the party is refused.
     Refused,
     /// Its connection failed.
     Failed,

@@ -19,7 +19,7 @@ pub(crate) struct Outbox {
     done: Done,
 }
 
-/// What a party is told of a descriptor.
+/// The message that tells a party of a descriptor.
 #[derive(Debug)]
 pub(crate) enum Told {
     /// The bytes.

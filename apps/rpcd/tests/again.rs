@@ -147,7 +147,7 @@ async fn a_server_hears_of_the_end_and_its_next_calls_are_those_of_the_next_daem
     serving.abort();
 }
 
-/// What was made for a daemon that has gone fails as one call, and what it lent stays.
+/// A request that was made for a daemon that has gone fails alone, and responses that it lent stay.
 #[tokio::test]
 async fn a_request_of_an_earlier_heap_fails_alone_and_responses_that_are_held_stay() {
     let _turn = ALONE.lock().await;

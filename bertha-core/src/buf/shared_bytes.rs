@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub struct SharedBytes {
     start: *const u8,
     len: usize,
-    /// What keeps the bytes mapped.
+    /// The owner that keeps the bytes mapped.
     _memory: Arc<dyn Any + Send + Sync>,
 }
 

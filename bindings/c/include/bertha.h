@@ -31,7 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What a function returns: zero if it has done its work, or the kind of error.
+// The result of a function: zero if it has done its work, or the kind of error.
 //
 // bertha_error_message() has the text of this thread's latest error, and bertha_error_ends_connection() tells
 // if the connection has ended with it.

@@ -15,6 +15,8 @@ pub(crate) use bertha::core::BoxFuture;
 type Change = Box<dyn Fn(Pick) -> BoxFuture<'static, Result<(), Error>> + Send + Sync>;
 
 /// A connection of bytes over any datapath.
+///
+/// A call allocates its future, whose type differs by datapath and stack: C has one function for all of them.
 pub(crate) trait AnyConnection: Send + Sync {
     fn buffer(&self, length: usize) -> Result<Buf, Error>;
     /// Returns the length of the longest message, in bytes.

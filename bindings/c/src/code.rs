@@ -1,9 +1,9 @@
-//! What the functions of C return.
+//! The codes that functions of C return.
 
 use bertha::ErrorKind;
 use std::ffi::CStr;
 
-/// What a function returns: zero if it has done its work, or the kind of error.
+/// The result of a function: zero if it has done its work, or the kind of error.
 ///
 /// bertha_error_message() has the text of this thread's latest error, and bertha_error_ends_connection() tells
 /// if the connection has ended with it.

@@ -23,7 +23,7 @@ pub(crate) struct Connection {
     readiness: Arc<Readiness>,
     pub(crate) receiving: Receiving,
     pub(crate) sending: Sending,
-    /// What goes on of each kind of work that takes long.
+    /// The work under way of each kind that takes long.
     lasting: Mutex<[Option<Lasting>; 3]>,
     counts: Counts,
 }

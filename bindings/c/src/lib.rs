@@ -3,7 +3,7 @@
 //! The functions of C are in `boundary`, which alone has `unsafe`, but for a call in `forks.rs`: it checks what comes from C and calls the rest of this crate,
 //! which is safe code. A handle is a number in a table (`table.rs`), so a handle that is closed, null or of another kind is an error.
 //!
-//! What waits is a future, which the calling thread runs itself (`wait.rs`). Calls that never wait poll it once: what goes on
+//! A wait is a future, which the calling thread runs itself (`wait.rs`). Calls that never wait poll it once: what goes on
 //! then, such as a message of which a part is sent, goes on in a task of the runtime of the process (`runtime.rs`).
 
 #![deny(unsafe_code)]

@@ -1,4 +1,4 @@
-//! What handles name.
+//! The objects that handles name.
 
 use crate::code::Code;
 use crate::connecting::Connecting;

@@ -1,4 +1,4 @@
-//! What has arrived in the background, and waits for a call.
+//! Messages and clients that have arrived in the background, and wait for a call.
 
 use crate::readiness::{Bit, Readiness};
 use parking_lot::Mutex;
@@ -22,7 +22,7 @@ struct State<T> {
     is_gathering: bool,
 }
 
-/// What a look into the queue found.
+/// The outcome of a look into the queue.
 #[derive(Debug)]
 pub(crate) enum Look<T> {
     Found(T),

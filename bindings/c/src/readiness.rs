@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// What can go on.
+/// The kinds of calls that can go on.
 #[derive(Debug, Clone, Copy)]
 #[repr(u8)]
 pub(crate) enum Bit {

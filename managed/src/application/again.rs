@@ -79,7 +79,7 @@ impl Returning {
     pub(super) fn begin(again: Arc<Mutex<Again>>) -> Self {
         let (sender, link) = oneshot::channel();
         let task = bertha_core::Runtime::spawn(&TokioRuntime, async move {
-            // Whoever has gone meanwhile drops the attachment.
+            // A server that has gone meanwhile drops the attachment.
             let _heard = sender.send(again.lock().await.attach(|_| {}).await);
         });
         Self { link, _task: task }

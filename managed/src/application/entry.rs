@@ -1,4 +1,4 @@
-//! What an application says of itself to each daemon to which it attaches.
+//! The words of an application about itself, to each daemon to which it attaches.
 
 use super::control::{self, Control};
 use super::grants::Grants;

@@ -41,7 +41,7 @@ const TAKEN: (Duration, u64) = (Duration::from_secs(1), 64 << 10);
 /// Time until the next attempt after the system refused to accept.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What callers are told.
+/// The page that callers get.
 #[derive(Debug)]
 struct Told {
     registry: Registry,

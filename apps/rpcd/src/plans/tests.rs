@@ -63,7 +63,7 @@ fn the_second_hello_of_a_schema_is_not_read() {
     assert_eq!(plans.count(), 2);
 }
 
-/// What the descriptors have beside the schema goes to other daemons, and is each application's own.
+/// The rest of the descriptors, beside the schema, goes to other daemons, and is each application's own.
 #[test]
 fn descriptors_of_one_schema_have_one_plan_and_stay_apart() {
     let plans = Plans::default();

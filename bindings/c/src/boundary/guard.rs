@@ -1,4 +1,4 @@
-//! What each function of C begins and ends with.
+//! The begin and the end of each function of C.
 
 use crate::code::Code;
 use crate::failure::Failure;

@@ -1,4 +1,4 @@
-//! What all handles and all threads have.
+//! Functions for all handles and all threads.
 
 use super::guard::guarded;
 use super::pointers::Out;

@@ -1,4 +1,4 @@
-//! What takes long: draining, closing, and changes of the stack.
+//! Work that takes long: draining, closing, and changes of the stack.
 
 use super::guard::guarded;
 use crate::connection::Work;

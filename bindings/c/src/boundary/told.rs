@@ -1,4 +1,4 @@
-//! What a connection tells about itself.
+//! Texts and figures about a connection.
 
 use super::guard::guarded;
 use super::pointers::{Memory, Out};

@@ -26,7 +26,7 @@ pub(super) struct Writer<Data> {
     rest: Option<Gathered>,
     /// How many rests there have been.
     begun: u64,
-    /// How many system calls have written something.
+    /// The number of system calls that have written something.
     calls: u64,
     data: PhantomData<fn() -> Data>,
 }

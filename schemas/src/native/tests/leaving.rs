@@ -44,7 +44,7 @@ impl Room for Leaving<'_> {
 }
 
 proptest! {
-    /// Who reads a message whose rows were left gets the copy that would have been made at once, or the fault, except that text is not
+    /// A reader of a message whose rows were left gets the copy that would have been made at once, or the fault, except that text is not
     /// looked at before.
     #[test]
     fn a_message_whose_rows_were_left_is_the_message(
