@@ -17,21 +17,26 @@
 //! # Ok(()) }
 //! ```
 //!
-//! [`Transport`] is a datapath by name, and [`OverDatapath`] is work that runs over any of them.
+//! [`Transport`] is a datapath by name, and [`OverDatapath`] is work that runs over any of them: [`Connecting`] and
+//! [`Listening`] are such work, which end in an [`AnyConnection`].
 
 #![forbid(unsafe_code)]
 
+mod any;
 mod build;
 mod keys;
 mod layer;
 mod losses;
+mod options;
 mod stack;
 mod transport;
 mod unknown;
 
+pub use any::{AnyConnection, AnyIncoming, Connecting, Listened, Listening};
 pub use keys::{Keys, Side};
 use layer::Layer;
 pub use losses::{Counted, Loss, Losses};
+pub use options::Options;
 use stack::Element;
 pub use stack::Stack;
 pub use transport::{OverDatapath, Transport};

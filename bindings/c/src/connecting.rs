@@ -1,11 +1,10 @@
 //! A connection that is being made.
 
-use crate::any::{self, AnyConnection};
 use crate::failure::Failure;
 use crate::readiness::Readiness;
 use crate::task::Task;
 use crate::wait::{Limit, wait};
-use bertha_named::Transport;
+use bertha_named::{self as named, AnyConnection, Transport};
 use std::fmt;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -22,7 +21,7 @@ impl Connecting {
     ///
     /// # Errors
     /// [`BERTHA_EXHAUSTED`](crate::code::Code::BERTHA_EXHAUSTED) if there is no runtime.
-    pub(crate) fn begin(over: Transport, connecting: any::Connecting) -> Result<Arc<Self>, Failure> {
+    pub(crate) fn begin(over: Transport, connecting: named::Connecting) -> Result<Arc<Self>, Failure> {
         let (released, readiness) = (CancellationToken::new(), Arc::default());
         let task =
             Task::begin(

@@ -1,6 +1,5 @@
 //! A connection, as C has it.
 
-use crate::any::AnyConnection;
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::figures::Figures;
@@ -10,6 +9,7 @@ use crate::sending::Sending;
 use crate::task::Task;
 use crate::wait::{Limit, wait};
 use bertha::{Buf, Pick};
+use bertha_named::AnyConnection;
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
@@ -150,7 +150,8 @@ impl Connection {
             received_messages,
             received_bytes,
             longest_message: self.any.longest() as u64,
-            ..self.any.figures()
+            dropped: self.any.dropped(),
+            forged: self.any.forged(),
         }
     }
 

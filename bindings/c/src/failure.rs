@@ -37,6 +37,12 @@ impl Failure {
         Self::new(Code::BERTHA_BAD_ARGUMENT, text)
     }
 
+    /// Returns the failure of a message that is longer than the connection carries.
+    pub(crate) fn too_long(length: usize, longest: usize) -> Self {
+        let text = format!("a message of {length} bytes, where the connection carries {longest}");
+        Self::new(Code::BERTHA_TOO_LARGE, text)
+    }
+
     pub(crate) fn is_late(&self) -> bool {
         self.code == Code::BERTHA_WOULD_BLOCK
     }

@@ -8,7 +8,6 @@
 
 #![deny(unsafe_code)]
 
-mod any;
 mod boundary;
 mod code;
 mod connecting;
@@ -18,7 +17,6 @@ mod figures;
 mod forks;
 mod listener;
 mod object;
-mod options;
 mod queue;
 mod readiness;
 mod receiving;

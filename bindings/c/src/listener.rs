@@ -1,13 +1,12 @@
 //! A server, whose clients are accepted in a task of the process.
 
-use crate::any::{self, AnyConnection, Listened};
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::queue::{Look, Queue};
 use crate::readiness::Readiness;
 use crate::wait::{Limit, spawn, wait};
 use bertha::Addr;
-use bertha_named::Transport;
+use bertha_named::{AnyConnection, Listened, Listening, Transport};
 use std::fmt;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -28,7 +27,7 @@ impl Listener {
     ///
     /// # Errors
     /// Errors of listening.
-    pub(crate) fn begin(over: Transport, listening: any::Listening) -> Result<Arc<Self>, Failure> {
+    pub(crate) fn begin(over: Transport, listening: Listening) -> Result<Arc<Self>, Failure> {
         let (released, readiness) = (CancellationToken::new(), Arc::<Readiness>::default());
         let listening = async { over.run(listening).await.map_err(Failure::from) };
         let listened = wait(Limit::Never, &released, listening)?;

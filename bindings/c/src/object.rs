@@ -5,10 +5,10 @@ use crate::connecting::Connecting;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::listener::Listener;
-use crate::options::Options;
 use crate::readiness::Readiness;
 use crate::table::Table;
 use bertha::Buf;
+use bertha_named::Options;
 use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
 
@@ -197,7 +197,7 @@ pub(crate) fn take_buffers(wanted: &[(u64, usize)], longest: usize) -> Result<Ve
             return Err(Failure::argument("a length in a bertha_buffer is longer than the buffer"));
         }
         if *length > longest {
-            return Err(crate::any::too_long(*length, longest));
+            return Err(Failure::too_long(*length, longest));
         }
     }
     let mut taken = Vec::with_capacity(wanted.len());

@@ -4,12 +4,12 @@
 //! descriptor, a task receives in the place of the calls, so that others who share the socket go on whatever this
 //! thread does. The task ends with the first burst, which it leaves in a queue.
 
-use crate::any::AnyConnection;
 use crate::failure::Failure;
 use crate::queue::{Look, Queue};
 use crate::readiness::Readiness;
 use crate::wait::{Limit, spawn, wait};
 use bertha::Buf;
+use bertha_named::AnyConnection;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 

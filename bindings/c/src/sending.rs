@@ -4,11 +4,12 @@
 //! done its work. While such a task is at work, the next call waits first, and fails if its time is up: then its message
 //! was not touched.
 
-use crate::any::{AnyConnection, BoxFuture};
 use crate::failure::Failure;
 use crate::readiness::{Bit, Readiness};
 use crate::wait::{Limit, spawn, wait};
+use bertha::core::BoxFuture;
 use bertha::{Buf, Error};
+use bertha_named::AnyConnection;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::sync::Notify;
@@ -115,7 +116,7 @@ impl Sending {
     /// [`BERTHA_TOO_LARGE`](crate::code::Code::BERTHA_TOO_LARGE).
     pub(crate) fn check_length(&self, length: usize) -> Result<(), Failure> {
         let longest = self.any.longest();
-        if length > longest { Err(crate::any::too_long(length, longest)) } else { Ok(()) }
+        if length > longest { Err(Failure::too_long(length, longest)) } else { Ok(()) }
     }
 
     /// Waits until no task sends.

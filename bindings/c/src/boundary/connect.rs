@@ -2,14 +2,13 @@
 
 use super::guard::guarded;
 use super::pointers::{Out, text};
-use crate::any::{self, host_of};
 use crate::connecting::Connecting;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::object::{self, Object};
 use crate::wait::Limit;
-use bertha::{Destination, Error};
-use bertha_named::{Stack, Transport};
+use bertha::Error;
+use bertha_named::{self as named, Stack, Transport};
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
@@ -42,8 +41,7 @@ unsafe fn begin(
     // SAFETY: as above.
     let (datapath, address, stack) = unsafe { place(datapath, address, stack) }?;
     let options = object::options_or_default(options)?;
-    let (to, host) = (Destination::from(address), host_of(address).to_owned());
-    Connecting::begin(datapath, any::Connecting { stack, to, host, options })
+    Connecting::begin(datapath, named::Connecting::new(stack, address, options))
 }
 
 /// Connects to the server at an address, and agrees with it on a stack.

@@ -4,12 +4,11 @@ use super::connect::place;
 use super::guard::guarded;
 use super::pointers::{Memory, Out};
 use super::told::tell;
-use crate::any::Listening;
 use crate::connection::Connection;
 use crate::listener::Listener;
 use crate::object::{self, Object};
 use crate::wait::Limit;
-use bertha::Destination;
+use bertha_named::Listening;
 use std::ffi::{c_char, c_int};
 
 /// Listens at an address, with the names of bertha_connect. Port 0 leaves the port to the system. Clients agree on their stacks in the
@@ -28,7 +27,7 @@ pub unsafe extern "C" fn bertha_listen(
         // SAFETY: the caller's promise.
         let (datapath, address, stack) = unsafe { place(datapath, address, stack) }?;
         let options = object::options_or_default(options)?;
-        let listening = Listening { stack, on: Destination::from(address), options };
+        let listening = Listening::new(stack, address, options);
         out.write(0, object::insert(Object::Listener(Listener::begin(datapath, listening)?))?);
         Ok(())
     })

@@ -36,6 +36,6 @@ pub unsafe extern "C" fn bertha_options_set(
         let name = unsafe { text(name) }?;
         // SAFETY: the caller's promise.
         let value = unsafe { text(value) }?;
-        object::options(options)?.lock().set(name, value)
+        Ok(object::options(options)?.lock().set(name, value).map_err(bertha::Error::from)?)
     })
 }

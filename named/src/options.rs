@@ -1,10 +1,8 @@
 //! Settings of connections and listeners, by name.
 
-use crate::code::Code;
-use crate::failure::Failure;
+use crate::{Keys, Unknown};
 use bertha::Settings;
 use bertha::core::guarantee::{Encrypted, Set};
-use bertha_named::Keys;
 use std::time::Duration;
 
 /// The names beside those of [`Keys`].
@@ -13,19 +11,21 @@ const NAMES: &str = "handshake-timeout, idle-timeout, close-timeout, drain-timeo
 
 /// Settings of a connection or a listener.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Options {
-    pub(crate) keys: Keys,
-    pub(crate) settings: Settings,
+pub struct Options {
+    /// Settings of the Chunnels of the stack.
+    pub keys: Keys,
+    /// Time-outs and limits.
+    pub settings: Settings,
     /// True if the stack may change while the connection is in use.
-    pub(crate) is_upgradable: bool,
+    pub is_upgradable: bool,
 }
 
 impl Options {
     /// Sets what has this name.
     ///
     /// # Errors
-    /// [`BERTHA_INVALID`](Code::BERTHA_INVALID) with the names that there are, or with what is wrong with the value.
-    pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), Failure> {
+    /// [`Unknown`] with the names that there are, or with what is wrong with the value.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), Unknown> {
         let settings = &mut self.settings;
         match name {
             "handshake-timeout" => settings.handshake_timeout = time(name, value)?,
@@ -40,40 +40,36 @@ impl Options {
             }
             "upgradable" => self.is_upgradable = is(name, value)?,
             _ if Keys::NAMES.contains(&name) => {
-                self.keys.set(name, value).map_err(|unknown| invalid(unknown.to_string()))?;
+                self.keys.set(name, value)?;
             }
             _ => {
                 let known = Keys::NAMES.join(", ");
-                return Err(invalid(format!("`{name}` is no option; the options are {known}, {NAMES}")));
+                return Err(Unknown::new(format!("`{name}` is no option; the options are {known}, {NAMES}")));
             }
         }
         Ok(())
     }
 }
 
-fn invalid(text: String) -> Failure {
-    Failure::new(Code::BERTHA_INVALID, text)
-}
-
-fn time(name: &str, value: &str) -> Result<Duration, Failure> {
+fn time(name: &str, value: &str) -> Result<Duration, Unknown> {
     match value.parse() {
         // A day, so that sums of times stay within what clocks count.
         Ok(milliseconds @ 1..=86_400_000) => Ok(Duration::from_millis(milliseconds)),
-        _ => {
-            Err(invalid(format!("`{name}` takes milliseconds, from 1 to 86400000, and was given `{value}`")))
-        }
+        _ => Err(Unknown::new(format!(
+            "`{name}` takes milliseconds, from 1 to 86400000, and was given `{value}`"
+        ))),
     }
 }
 
-fn number<N: std::str::FromStr>(name: &str, value: &str) -> Result<N, Failure> {
-    value.parse().map_err(|_| invalid(format!("`{name}` takes a number, and was given `{value}`")))
+fn number<N: std::str::FromStr>(name: &str, value: &str) -> Result<N, Unknown> {
+    value.parse().map_err(|_| Unknown::new(format!("`{name}` takes a number, and was given `{value}`")))
 }
 
-fn is(name: &str, value: &str) -> Result<bool, Failure> {
+fn is(name: &str, value: &str) -> Result<bool, Unknown> {
     match value {
         "yes" => Ok(true),
         "no" => Ok(false),
-        _ => Err(invalid(format!("`{name}` takes yes or no, and was given `{value}`"))),
+        _ => Err(Unknown::new(format!("`{name}` takes yes or no, and was given `{value}`"))),
     }
 }
 
@@ -95,6 +91,6 @@ mod tests {
         for name in Keys::NAMES.iter().filter(|name| **name != "congestion") {
             options.set(name, "value").unwrap();
         }
-        assert_eq!(options.set("tls-cart", "").unwrap_err().code, Code::BERTHA_INVALID);
+        assert!(options.set("tls-cart", "").unwrap_err().to_string().contains("tls-cert"));
     }
 }

@@ -1,0 +1,155 @@
+//! Connections and listeners over any datapath, with any stack, as one type each.
+
+mod connecting;
+mod listening;
+
+pub use connecting::Connecting;
+pub use listening::{AnyIncoming, Listened, Listening};
+
+use bertha::core::BoxFuture;
+use bertha::{Addr, Base, Buf, Connection, Error, Negotiated, Pick};
+use std::sync::Arc;
+
+/// Changes a connection to other alternatives of its stack.
+type Change = Box<dyn Fn(Pick) -> BoxFuture<'static, Result<(), Error>> + Send + Sync>;
+
+/// A connection of bytes over any datapath, with any stack.
+///
+/// A call allocates its future, whose type differs by datapath and stack: a program that learns both at run time has one
+/// function for all of them. Futures of the lifetime `'static` may go on in a task, where the caller cannot wait.
+pub trait AnyConnection: Send + Sync {
+    /// Returns a buffer for a message of this many bytes.
+    ///
+    /// # Errors
+    /// Errors of the datapath: the message is longer than it carries, or its memory is used up.
+    fn buffer(&self, length: usize) -> Result<Buf, Error>;
+    /// Returns the length of the longest message, in bytes.
+    fn longest(&self) -> usize;
+    /// Sends a message, as [`Connection::send`].
+    fn send(self: Arc<Self>, message: Buf) -> BoxFuture<'static, Result<(), Error>>;
+    /// Sends messages, as [`Connection::send_batch`].
+    fn send_burst(self: Arc<Self>, messages: Vec<Buf>) -> BoxFuture<'static, Result<(), Error>>;
+    /// Receives a message, as [`Connection::recv`].
+    fn receive(&self) -> BoxFuture<'_, Result<Buf, Error>>;
+    /// Receives the messages that are there, as [`Connection::recv_batch`].
+    fn receive_burst<'a>(
+        &'a self,
+        into: &'a mut Vec<Buf>,
+        most: usize,
+    ) -> BoxFuture<'a, Result<usize, Error>>;
+    /// Sends what the stack holds back, as [`Connection::drain`].
+    fn drain(self: Arc<Self>) -> BoxFuture<'static, Result<(), Error>>;
+    /// Closes the connection, as [`Connection::close`].
+    fn close(self: Arc<Self>) -> BoxFuture<'static, Result<(), Error>>;
+    /// Changes the stack; `None` if the connection was made without [`is_upgradable`](crate::Options::is_upgradable).
+    fn upgrade(&self, to: Pick) -> Option<BoxFuture<'static, Result<(), Error>>>;
+    /// Returns the stack in use, and the reasons for it.
+    fn explain(&self) -> String;
+    /// Returns the number of messages that arrived damaged, late or forged, and were dropped.
+    fn dropped(&self) -> u64;
+    /// Returns the number of dropped messages that lacked the proof that they needed.
+    fn forged(&self) -> u64;
+    /// Returns the state of each layer, a line for each.
+    fn statistics(&self) -> String;
+    /// Returns the address of the peer.
+    fn peer_address(&self) -> Addr;
+    /// Returns the address of this end.
+    fn local_address(&self) -> Addr;
+    /// Returns the identity that the peer has proved.
+    fn peer_identity(&self) -> Option<String>;
+}
+
+struct Known<C> {
+    connection: Arc<Negotiated<C>>,
+    /// Present if both ends may change the stack.
+    change: Option<Change>,
+}
+
+impl<C: Connection<Data = Buf>> AnyConnection for Known<C> {
+    fn buffer(&self, length: usize) -> Result<Buf, Error> {
+        self.connection.base().buffer(length)
+    }
+
+    fn longest(&self) -> usize {
+        self.connection.mtu().saturating_sub(self.connection.base().reserved())
+    }
+
+    fn send(self: Arc<Self>, message: Buf) -> BoxFuture<'static, Result<(), Error>> {
+        Box::pin(async move { self.connection.send(message).await })
+    }
+
+    fn send_burst(self: Arc<Self>, messages: Vec<Buf>) -> BoxFuture<'static, Result<(), Error>> {
+        Box::pin(async move { self.connection.send_batch(messages.into_iter()).await })
+    }
+
+    fn receive(&self) -> BoxFuture<'_, Result<Buf, Error>> {
+        Box::pin(self.connection.recv())
+    }
+
+    fn receive_burst<'a>(
+        &'a self,
+        into: &'a mut Vec<Buf>,
+        most: usize,
+    ) -> BoxFuture<'a, Result<usize, Error>> {
+        Box::pin(self.connection.recv_batch(into, most))
+    }
+
+    fn drain(self: Arc<Self>) -> BoxFuture<'static, Result<(), Error>> {
+        Box::pin(async move { self.connection.drain().await })
+    }
+
+    fn close(self: Arc<Self>) -> BoxFuture<'static, Result<(), Error>> {
+        Box::pin(async move { self.connection.close().await })
+    }
+
+    fn upgrade(&self, to: Pick) -> Option<BoxFuture<'static, Result<(), Error>>> {
+        self.change.as_ref().map(|change| change(to))
+    }
+
+    fn explain(&self) -> String {
+        self.connection.explain().to_string()
+    }
+
+    fn dropped(&self) -> u64 {
+        self.connection.dropped()
+    }
+
+    fn forged(&self) -> u64 {
+        self.connection.forged()
+    }
+
+    fn statistics(&self) -> String {
+        self.connection.statistics().to_string()
+    }
+
+    fn peer_address(&self) -> Addr {
+        self.connection.peer_addr()
+    }
+
+    fn local_address(&self) -> Addr {
+        self.connection.local_addr()
+    }
+
+    fn peer_identity(&self) -> Option<String> {
+        self.connection.peer_identity().map(|identity| identity.to_string())
+    }
+}
+
+fn fixed<C: Connection<Data = Buf>>(connection: Negotiated<C>) -> Arc<dyn AnyConnection> {
+    Arc::new(Known { connection: Arc::new(connection), change: None })
+}
+
+/// Returns a connection that `change` changes.
+fn changing<C, F>(
+    connection: Negotiated<C>,
+    change: impl Fn(Arc<Negotiated<C>>, Pick) -> F + Send + Sync + 'static,
+) -> Arc<dyn AnyConnection>
+where
+    C: Connection<Data = Buf>,
+    F: Future<Output = Result<(), Error>> + Send + 'static,
+{
+    let connection = Arc::new(connection);
+    let shared = connection.clone();
+    let change: Change = Box::new(move |to| Box::pin(change(shared.clone(), to)));
+    Arc::new(Known { connection, change: Some(change) })
+}
