@@ -17,6 +17,8 @@ pub(crate) fn run(name: &str, iterations: u64) -> Result<(), Error> {
         return case.probe(iterations);
     }
     let of_program = name.split_once('-').and_then(|(program, probe)| match program {
+        #[cfg(feature = "bindings")]
+        "bindings" => crate::figures::bindings::probe(probe, iterations),
         "congestion" => congestion::probe(probe, iterations),
         "connect" => connect::probe(probe, iterations),
         "echo" => echo::probe(probe, iterations),

@@ -1,5 +1,7 @@
 //! The programs, and a run of all of them.
 
+#[cfg(feature = "bindings")]
+use crate::figures::bindings;
 #[cfg(feature = "local")]
 use crate::figures::local;
 #[cfg(feature = "managed")]
@@ -36,6 +38,9 @@ pub(crate) enum Program {
     /// Echoes over two DPDK ports that share memory, against a server by hand
     #[cfg(feature = "dpdk")]
     DpdkEcho,
+    /// Connections of programs in C, against the same in Rust
+    #[cfg(feature = "bindings")]
+    Bindings,
     /// Services of one machine: Figure 3.5, round trips and calls through shared memory, against tonic, iceoryx2 and a ring by hand
     #[cfg(feature = "local")]
     Local,
@@ -83,6 +88,7 @@ pub(crate) const ALL: &[&str] = &[
     "throughput",
     "datapaths",
     "dpdk-echo",
+    "bindings",
     "local",
     "managed",
     "hotel",
@@ -115,6 +121,8 @@ impl Program {
             Self::Datapaths => datapaths::run(effort),
             #[cfg(feature = "dpdk")]
             Self::DpdkEcho => dpdk_echo::run(effort),
+            #[cfg(feature = "bindings")]
+            Self::Bindings => bindings::run(effort),
             #[cfg(feature = "local")]
             Self::Local => local::run(effort),
             #[cfg(feature = "managed")]

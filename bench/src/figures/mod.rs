@@ -1,5 +1,7 @@
 //! The programs that draw the figures of published evaluations, each with the shape of the figure it repeats.
 
+#[cfg(feature = "bindings")]
+pub(crate) mod bindings;
 pub(crate) mod congestion;
 pub(crate) mod flood;
 #[cfg(feature = "local")]
