@@ -91,6 +91,7 @@
 //! | `fault` | no | a bad network, for trying stacks out |
 //! | `postcard` | yes | the default codec of `Serialize` and `rpc` |
 //! | `bincode` | no | a codec with fixed places of fields, for `shard::KeyAt`; the crate `bincode` has no maintainers any more |
+//! | `cbor`, `messagepack`, `json` | no | codecs that other languages have, for `Serialize` and `rpc` |
 //! | `redis`, `etcd` | no | stores for [`rendezvous`], and etcd for [`names`]; `etcd` needs `protoc` to build |
 //! | `store-tls` | no | TLS to the stores that are switched on |
 //! | `dns` | no | DNS beyond the names that the system resolves, in [`names`]: services (SRV), and servers of the application's choice |

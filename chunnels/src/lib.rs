@@ -3,7 +3,7 @@
 //! | feature | Chunnels | function |
 //! |---|---|---|
 //! | `nothing` | [`Nothing`] | nothing: stands in a stack where a Chunnel is optional |
-//! | `serialize` | [`Serialize`] | turns typed messages into bytes, with a codec: feature `postcard` (the default codec) or `bincode` |
+//! | `serialize` | [`Serialize`] | turns typed messages into bytes, with a codec: feature `postcard` (the default codec), `bincode`, `cbor`, `messagepack` or `json` |
 //! | `shard` | [`ClientShard`], [`ServerShard`], [`KernelShard`], [`ShardRaw`](shard::ShardRaw) | send each message to the shard of its key |
 //! | `reliable` | [`Reliable`] | delivers every message, once and undamaged, with [congestion control](congestion) |
 //! | `retry` | [`Retry`] | sends requests again until their replies arrive |
@@ -32,7 +32,8 @@
 //! Over a datagram datapath, `make_stack!(Ordered::new(), Fragment::new(), Reliable::new())` has the guarantees of TCP, with messages
 //! instead of a stream.
 //!
-//! All features but `bincode`, `codec`, `compress`, `qlog`, `quic`, `quinn`, `noise`, `tls`, `tls-streams` and `fault` are on by default.
+//! All features but `bincode`, `cbor`, `codec`, `compress`, `json`, `messagepack`, `qlog`, `quic`, `quinn`, `noise`, `tls`, `tls-streams` and
+//! `fault` are on by default.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
@@ -157,7 +158,7 @@ pub use retry::Retry;
 #[cfg(feature = "rpc")]
 pub use rpc::Rpc;
 #[cfg(feature = "serialize")]
-pub use serialize::{Bincode, Codec, Postcard, Serialize};
+pub use serialize::{Bincode, Cbor, Codec, Json, MessagePack, Postcard, Serialize};
 #[cfg(feature = "shard")]
 pub use shard::{ClientShard, KernelShard, Keyed, LocalShards, ServerShard, ShardMap};
 #[cfg(feature = "tls")]

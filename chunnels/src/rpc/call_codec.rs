@@ -1,6 +1,6 @@
 //! The capability that the two ends compare.
 
-use crate::serialize::Codec;
+use crate::serialize::Encoding;
 use bertha_core::capability::exact_part;
 use bertha_core::{Capability, Mismatch};
 use serde::{Deserialize, Serialize};
@@ -11,18 +11,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Capability)]
 #[capability(compare = Self::compare, version = 2)]
 pub(super) struct CallCodec {
-    /// [`Codec::NAME`].
+    /// [`Encoding::codec`].
     name: String,
-    /// [`Codec::VERSION`].
+    /// [`Encoding::version`].
     version: u16,
-    /// [`Codec::options`].
+    /// [`Encoding::options`].
     options: String,
 }
 
 impl CallCodec {
-    /// Returns the description of this codec.
-    pub(super) fn of<K: Codec<()>>(codec: &K) -> Self {
-        Self { name: K::NAME.into(), version: K::VERSION, options: codec.options() }
+    /// Returns the description of the codec of this encoding.
+    pub(super) fn of(encoding: Encoding) -> Self {
+        let Encoding { codec: name, version, options, .. } = encoding;
+        Self { name, version, options }
     }
 
     fn compare(&self, other: &Self) -> Result<(), Mismatch> {

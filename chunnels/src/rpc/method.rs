@@ -25,6 +25,15 @@ impl Method {
         Self { id: Self::id_of(name), name, is_idempotent: false, has_requests: false, has_responses: false }
     }
 
+    /// Returns a method whose name the program learns when it runs, as a binding for another language does. Only the hash of the name is
+    /// kept: calls are the same, and a [description](crate::rpc::Reflection) or a trace of the method has no name.
+    ///
+    /// A server that describes itself registers its methods once, and can afford `Method::new(String::leak(name))`.
+    pub const fn named(name: &str) -> Self {
+        let id = Self::id_of(name);
+        Self { id, name: "", is_idempotent: false, has_requests: false, has_responses: false }
+    }
+
     /// Returns the method as idempotent: a call that runs twice has the effect of a call that runs once. Only such a call is repeated if it may have run.
     #[must_use]
     pub const fn idempotent(self) -> Self {
@@ -53,7 +62,7 @@ impl Method {
         self.id
     }
 
-    /// Returns the name.
+    /// Returns the name; none for a method that was made by [`named`](Self::named).
     pub const fn name(self) -> &'static str {
         self.name
     }
@@ -87,7 +96,10 @@ const fn fnv(bytes: &[u8]) -> u32 {
 
 impl fmt::Debug for Method {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
+        match self.name {
+            "" => write!(f, "{:#010x}", self.id),
+            name => f.write_str(name),
+        }
     }
 }
 
@@ -99,6 +111,8 @@ mod tests {
     fn names_have_the_hashes_of_fnv() {
         assert_eq!(fnv(b""), 0x811c_9dc5);
         assert_eq!(Method::new("foobar").id(), 0xbf9c_f968);
+        assert_eq!(Method::named("foobar").id(), Method::new("foobar").id());
+        assert_eq!(format!("{:?} {:?}", Method::named("foobar"), Method::new("foobar")), "0xbf9cf968 foobar");
         assert!(Method::new("a").idempotent().is_idempotent() && !Method::new("a").is_idempotent());
     }
 }

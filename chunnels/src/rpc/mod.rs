@@ -109,6 +109,16 @@
 //! [`Codec`]; the default codec is [`Postcard`]. A program with another codec gives the codec to the [client](Client::codec), to the
 //! service, and, for the two ends to compare it, to [`Rpc::codec`].
 //!
+//! # Calls of bytes
+//!
+//! A service in another language has a codec that both languages have: `Cbor`, `MessagePack` or `Json`, by the features of these names, see
+//! [`serialize`](crate::serialize#codecs-that-other-languages-have). A binding for such a language has its requests and responses as bytes
+//! that were encoded there. It names their format by [`Rpc::encoding`], and the method by [`Method::named`]; the bytes pass unchanged:
+//!
+//! * A client gives them to its [`Multiplexer`], which is a [`Caller`]: `[u8]` is an [`Encode`], and the response is a `Buf`.
+//! * A server is a [`Service`] that takes [`Request::into_body`], and whose responses are bytes, which
+//!   [`Service::encode`] copies by [`Encode::encode`].
+//!
 //! # Over TLS
 //!
 //! With the feature `tls`, the pass `FuseRpcAndTls` makes one Chunnel, `RpcWithTls`, of [`Rpc`] directly above `Tls`. It
@@ -136,7 +146,7 @@ mod wire;
 #[cfg(feature = "tls")]
 mod with_tls;
 
-pub use crate::serialize::{Bincode, Codec, Postcard};
+pub use crate::serialize::{Bincode, Cbor, Codec, Json, MessagePack, Postcard};
 pub use about::MessageKind;
 pub use chunnel::Rpc;
 pub use client::{

@@ -1,6 +1,6 @@
 //! The Chunnel itself.
 
-use super::{Codec, Encoding, KeyPlace, Postcard, SerializeConnection, schema};
+use super::{Codec, Encoding, Postcard, SerializeConnection, schema};
 use bertha_core::{Base, Buf, Carries, Chunnel, ConnectContext, Connection, DropCounter, Error, Identity};
 use std::fmt;
 use std::marker::PhantomData;
@@ -22,24 +22,26 @@ pub struct Serialize<T, C = Postcard> {
 }
 
 impl<T, C: Codec<T> + Default> Serialize<T, C> {
-    /// With the codec's default options, and the type's name as schema.
+    /// With the codec's default options. The schema is the type's name, or none if the codec's messages
+    /// [describe themselves](Codec::DESCRIBES_ITSELF).
     pub fn new() -> Self {
         Self::with_codec(C::default())
     }
 }
 
 impl<T, C: Codec<T>> Serialize<T, C> {
-    /// With this codec, and the type's name as schema.
+    /// With this codec. The schema is as for [`new`](Self::new).
     pub fn with_codec(codec: C) -> Self {
         let encoding = |codec: &C, schema: Option<&str>| Encoding {
-            codec: C::NAME.into(),
-            version: C::VERSION,
-            options: codec.options(),
-            key: C::Key::OFFSET.map(|offset| offset as u64),
-            schema: schema.map_or_else(schema::of::<T>, str::to_owned),
+            schema: schema.map_or_else(default_schema::<T, C>, str::to_owned),
+            ..Encoding::of::<T, C>(codec)
         };
         Self { codec, schema: None, encoding, message: PhantomData }
     }
+}
+
+fn default_schema<T, C: Codec<T>>() -> String {
+    if C::DESCRIBES_ITSELF { String::new() } else { schema::of::<T>() }
 }
 
 impl<T, C> Serialize<T, C> {
@@ -110,6 +112,7 @@ impl<T, C: Clone> Clone for Serialize<T, C> {
 impl<T, C> fmt::Debug for Serialize<T, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Encoding { schema, codec, .. } = self.encoding();
-        write!(f, "Serialize({schema} as {codec})")
+        let of = if schema.is_empty() { "" } else { " as " };
+        write!(f, "Serialize({schema}{of}{codec})")
     }
 }

@@ -5,13 +5,13 @@ use std::error::Error;
 
 /// A format for messages of type `T`.
 ///
-/// [`Bincode`](super::Bincode) and [`Postcard`](super::Postcard) implement it for every type with serde's `Serialize`
-/// and `Deserialize`. A format of your own implements it for the types that it knows.
+/// [`Bincode`](super::Bincode), [`Postcard`](super::Postcard), [`Cbor`](super::Cbor), [`MessagePack`](super::MessagePack) and
+/// [`Json`](super::Json) implement it for every type with serde's `Serialize` and `Deserialize`. A format of your own implements it for the types that it knows.
 #[diagnostic::on_unimplemented(
     message = "the codec `{Self}` can't encode `{T}`",
     label = "no codec for messages of this type",
     note = "derive serde's `Serialize` and `Deserialize` for `{T}`, which must be `Send` and own its data",
-    note = "`Postcard` and `Bincode` need the features `postcard` and `bincode` of `bertha-chunnels`"
+    note = "`Postcard`, `Bincode`, `Cbor`, `MessagePack` and `Json` need the feature of their name of `bertha-chunnels`"
 )]
 pub trait Codec<T>: Clone + Send + Sync + 'static {
     /// The reason why a message has no encoding.
@@ -28,6 +28,11 @@ pub trait Codec<T>: Clone + Send + Sync + 'static {
 
     /// The version of the format. Compared between the two ends.
     const VERSION: u16 = 1;
+
+    /// True for a format whose messages tell the names of their fields, so that ends without a common type understand each other. The
+    /// name of the Rust type is then no part of what the two ends compare; a name given to
+    /// [`Serialize::schema`](super::Serialize::schema) is.
+    const DESCRIBES_ITSELF: bool = false;
 
     /// Returns the format's parameters on which both ends must agree, as text. Compared between the two ends.
     fn options(&self) -> String {

@@ -1,5 +1,6 @@
 //! The capability that the two ends compare.
 
+use super::{Codec, KeyPlace};
 use bertha_core::capability::exact_part;
 use bertha_core::{Capability, Mismatch};
 use serde::{Deserialize, Serialize};
@@ -16,11 +17,29 @@ pub struct Encoding {
     pub options: String,
     /// The offset of a message's key, if the codec has one: [`Codec::Key`](super::Codec::Key).
     pub key: Option<u64>,
-    /// The name of the message type.
+    /// The name of the message type. Empty for a codec whose messages [describe themselves](super::Codec::DESCRIBES_ITSELF), unless one
+    /// was given.
     pub schema: String,
 }
 
 impl Encoding {
+    /// Returns the encoding of messages of type `T` by this codec, without a schema.
+    pub fn of<T, C: Codec<T>>(codec: &C) -> Self {
+        Self {
+            codec: C::NAME.into(),
+            version: C::VERSION,
+            options: codec.options(),
+            key: C::Key::OFFSET.map(|offset| offset as u64),
+            schema: String::new(),
+        }
+    }
+
+    /// Returns the encoding by a codec that the program knows by its name alone, such as `cbor`, `messagepack` or `json`: in version 1,
+    /// without options and without a schema.
+    pub fn named(codec: impl Into<String>) -> Self {
+        Self { codec: codec.into(), version: 1, options: String::new(), key: None, schema: String::new() }
+    }
+
     fn compare(&self, other: &Self) -> Result<(), Mismatch> {
         exact_part("codec", &self.codec, &other.codec)?;
         exact_part("version of the codec", &self.version, &other.version)?;

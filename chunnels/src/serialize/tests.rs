@@ -1,4 +1,7 @@
-use super::{Codec, Postcard, Serialize};
+mod described;
+mod vectors;
+
+use super::{Cbor, Codec, Json, MessagePack, Postcard, Serialize};
 use bertha_core::{Buf, Connection, Describe, ErrorKind, Node, Wrap};
 use bertha_datapath_sim::{PairConnection, pair_of};
 use bertha_runtime::tokio::TokioRuntime;
@@ -70,6 +73,9 @@ async fn both_ways<C: Codec<Message> + Default>() {
 async fn messages_and_bursts_arrive_as_they_were_sent() {
     both_ways::<super::Bincode>().await;
     both_ways::<Postcard>().await;
+    both_ways::<Cbor>().await;
+    both_ways::<MessagePack>().await;
+    both_ways::<Json>().await;
 }
 
 #[tokio::test]
@@ -169,16 +175,17 @@ async fn a_burst_ends_at_the_first_message_without_an_encoding() {
     assert_eq!(got, [word(1)]);
 }
 
+fn accepts(ours: &impl Describe, theirs: &impl Describe) -> bool {
+    let (ours, theirs) = (ours.nodes(), theirs.nodes());
+    let ([Node::Layer(ours)], [Node::Layer(theirs)]) = (&ours[..], &theirs[..]) else {
+        panic!("a layer")
+    };
+    let (ours, theirs) = (ours.capability(), theirs.capability());
+    ours.compare(theirs.id(), theirs.version(), &theirs.encode().unwrap()).is_ok()
+}
+
 #[test]
 fn ends_with_different_encodings_refuse_each_other() {
-    fn accepts(ours: &impl Describe, theirs: &impl Describe) -> bool {
-        let (ours, theirs) = (ours.nodes(), theirs.nodes());
-        let ([Node::Layer(ours)], [Node::Layer(theirs)]) = (&ours[..], &theirs[..]) else {
-            panic!("a layer")
-        };
-        let (ours, theirs) = (ours.capability(), theirs.capability());
-        ours.compare(theirs.id(), theirs.version(), &theirs.encode().unwrap()).is_ok()
-    }
     let own = Serialize::<Message>::new();
     assert!(accepts(&own, &own.clone()));
     assert!(accepts(&own, &Serialize::<Message>::with_codec(Postcard)));
@@ -232,6 +239,8 @@ fn bounds_the_depth<C: Codec<Tree> + Default>(twig_alone: &[u8], leaf: &[u8], br
 fn values_nested_too_deep_are_refused_on_both_ways() {
     bounds_the_depth::<Postcard>(&[2], &[0], &[1, 1]);
     bounds_the_depth::<super::Bincode>(&[2, 0, 0, 0], &[0, 0, 0, 0], &[1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+    bounds_the_depth::<Cbor>(b"\xa1\x64Twig", b"\x64Leaf", b"\xa1\x66Branch\x81");
+    bounds_the_depth::<MessagePack>(b"\x81\xa4Twig", b"\xa4Leaf", b"\x81\xa6Branch\x91");
 }
 
 #[derive(Debug, PartialEq, serde::Serialize, Deserialize)]
@@ -307,14 +316,20 @@ fn survives<C: Codec<Message> + Default>(message: &Message) {
 
 proptest! {
     #[test]
-    fn every_message_survives_either_codec(message in any_message()) {
+    fn every_message_survives_each_codec(message in any_message()) {
         survives::<super::Bincode>(&message);
         survives::<Postcard>(&message);
+        survives::<Cbor>(&message);
+        survives::<MessagePack>(&message);
+        survives::<Json>(&message);
     }
 
     #[test]
     fn no_bytes_panic_a_decoder(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
         let _ = Codec::<Message>::decode(&super::Bincode::<100_000>, &bytes);
         let _ = Codec::<Message>::decode(&Postcard, &bytes);
+        let _ = Codec::<Message>::decode(&Cbor, &bytes);
+        let _ = Codec::<Message>::decode(&MessagePack, &bytes);
+        let _ = Codec::<Message>::decode(&Json, &bytes);
     }
 }

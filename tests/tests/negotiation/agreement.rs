@@ -1,7 +1,8 @@
 //! The stack on which two ends agree, and the error that each end gets if there is none.
 
 use crate::scene::{A, B, C, bytes, client, echo, serve, server, server_addr, simulate};
-use bertha_chunnels::{Bincode, Nothing, Serialize};
+use bertha_chunnels::serialize::{Encoding, Preencoded};
+use bertha_chunnels::{Bincode, Cbor, Json, Nothing, Serialize};
 use bertha_core::{Boxed, Buf, Chunnel, Connection, Describe, ErrorKind, make_stack, select};
 use bertha_datapath_kernel::TokioRuntime;
 use bertha_datapath_sim::{Network, PairConnection, SimDatapath};
@@ -172,6 +173,21 @@ fn ends_whose_codecs_differ_are_refused() {
     assert!(text.contains("client's Serialize and server's Serialize") && text.contains("bincode"), "{text}");
     assert!(text.ends_with("the client offers [Serialize], the server [Serialize]"), "{text}");
     assert_eq!(at_server.to_string(), text);
+}
+
+#[test]
+fn a_refusal_names_both_codecs_of_other_languages() {
+    let client = || make_stack!(Serialize::<String, Cbor>::new());
+    let (at_client, at_server) = refusal(client(), make_stack!(Serialize::<String, Json>::new()));
+    let text = at_client.to_string();
+    assert!(text.contains(r#"codec: "cbor" and "json""#), "{text}");
+    assert_eq!(at_server.to_string(), text);
+    // An end that encodes by itself is refused likewise.
+    let (at_client, _) = refusal(client(), make_stack!(Preencoded::new(Encoding::named("messagepack"))));
+    assert!(at_client.to_string().contains(r#"codec: "cbor" and "messagepack""#), "{at_client}");
+    let schema = || make_stack!(Serialize::<String, Cbor>::new().schema("words-2"));
+    let (at_client, _) = refusal(client(), schema());
+    assert!(at_client.to_string().contains(r#"schema: "" and "words-2""#), "{at_client}");
 }
 
 #[test]

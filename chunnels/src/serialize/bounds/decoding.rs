@@ -1,54 +1,101 @@
 //! Decoding within bounds: whatever leads to a value within a value is passed on in [`Nested`].
 
-use super::{DEPTH, EMPTY_ELEMENTS, Exceeded};
+use super::{DEPTH, Exceeded};
 use serde::de::{
-    DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor,
+    DeserializeSeed, Deserializer, EnumAccess, Error, IgnoredAny, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
+#[cfg(any(feature = "bincode", feature = "postcard"))]
 use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 
+/// What bounds the elements of a message.
+pub(in crate::serialize) trait Bound: Copy {
+    /// True for a format in which each element takes a byte, and nothing that a message announces is believed.
+    const DESCRIBES_ITSELF: bool;
+
+    /// Counts the elements of a sequence or map, all at once. Returns false if there are too many.
+    fn count(self, announced: Option<usize>) -> bool;
+}
+
 /// The elements that the sequences and maps of a message may still have.
+#[cfg(any(feature = "bincode", feature = "postcard"))]
 #[derive(Debug)]
 pub(in crate::serialize) struct Elements(Cell<usize>);
 
+#[cfg(any(feature = "bincode", feature = "postcard"))]
 impl Elements {
     /// Makes the bounds of a message of this many bytes.
     #[inline(always)]
     pub(in crate::serialize) fn of_bytes(length: usize) -> Self {
-        Self(Cell::new(length.saturating_add(EMPTY_ELEMENTS)))
+        Self(Cell::new(length.saturating_add(super::EMPTY_ELEMENTS)))
+    }
+}
+
+#[cfg(any(feature = "bincode", feature = "postcard"))]
+impl Bound for &Elements {
+    const DESCRIBES_ITSELF: bool = false;
+
+    // Both codecs tell the number.
+    #[inline(always)]
+    fn count(self, announced: Option<usize>) -> bool {
+        let Elements(left) = self;
+        match announced.and_then(|announced| left.get().checked_sub(announced)) {
+            Some(rest) => {
+                left.set(rest);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// The bound of formats that describe themselves: elements end where the bytes do, and memory is taken for each that has come.
+#[cfg(any(feature = "cbor", feature = "messagepack", feature = "json"))]
+#[derive(Debug, Clone, Copy)]
+pub(in crate::serialize) struct Bytes;
+
+#[cfg(any(feature = "cbor", feature = "messagepack", feature = "json"))]
+impl Bound for Bytes {
+    const DESCRIBES_ITSELF: bool = true;
+
+    #[inline(always)]
+    fn count(self, _: Option<usize>) -> bool {
+        true
     }
 }
 
 /// A deserializer, visitor, access or seed at a level of a message: all of them lead to values within values.
 #[derive(Debug)]
-pub(in crate::serialize) struct Nested<'m, I> {
+pub(in crate::serialize) struct Nested<B, I> {
     inner: I,
-    level: Level<'m>,
+    level: Level<B>,
 }
 
-impl<'m, T> Nested<'m, PhantomData<T>> {
+impl<B, T> Nested<B, PhantomData<T>> {
     /// Returns the seed of a whole message.
     #[inline(always)]
-    pub(in crate::serialize) fn message(elements: &'m Elements) -> Self {
+    pub(in crate::serialize) fn message(elements: B) -> Self {
         Level { below: DEPTH, elements }.around(PhantomData)
     }
 }
 
 /// A place in a message.
 #[derive(Debug, Clone, Copy)]
-struct Level<'m> {
+struct Level<B> {
     /// The levels that may be below it.
     below: u8,
-    elements: &'m Elements,
+    elements: B,
 }
 
-impl<'m> Level<'m> {
+impl<B> Level<B> {
     #[inline(always)]
-    fn around<I>(self, inner: I) -> Nested<'m, I> {
+    fn around<I>(self, inner: I) -> Nested<B, I> {
         Nested { inner, level: self }
     }
+}
 
+impl<B: Bound> Level<B> {
     /// Returns the level of a value within this value.
     #[inline(always)]
     fn deeper<E: Error>(self) -> Result<Self, E> {
@@ -58,15 +105,9 @@ impl<'m> Level<'m> {
         }
     }
 
-    /// Counts the elements of a sequence or map, all at once. Both codecs tell their number.
     #[inline(always)]
     fn count<E: Error>(self, announced: Option<usize>) -> Result<(), E> {
-        let Elements(left) = self.elements;
-        match announced.and_then(|announced| left.get().checked_sub(announced)) {
-            Some(rest) => left.set(rest),
-            None => return Err(exceeded(Exceeded::Elements)),
-        }
-        Ok(())
+        if self.elements.count(announced) { Ok(()) } else { Err(exceeded(Exceeded::Elements)) }
     }
 }
 
@@ -96,13 +137,13 @@ macro_rules! nesting {
             #[inline(always)]
             fn $method<V: Visitor<'de>>(self, $($name: $argument,)* visitor: V) -> Result<V::Value, Self::Error> {
                 let level = self.level.deeper()?;
-                self.inner.$method($($name,)* level.around(visitor))
+                self.inner.$method($($name,)* level.around(Values::<_, false>(visitor)))
             }
         )*
     };
 }
 
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for Nested<'_, D> {
+impl<'de, B: Bound, D: Deserializer<'de>> Deserializer<'de> for Nested<B, D> {
     type Error = D::Error;
 
     plain! {
@@ -137,13 +178,13 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Nested<'_, D> {
     #[inline(always)]
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
         let level = self.level.deeper()?;
-        self.inner.deserialize_seq(level.around(Counted(visitor)))
+        self.inner.deserialize_seq(level.around(Values::<_, true>(visitor)))
     }
 
     #[inline(always)]
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
         let level = self.level.deeper()?;
-        self.inner.deserialize_map(level.around(Counted(visitor)))
+        self.inner.deserialize_map(level.around(Values::<_, true>(visitor)))
     }
 
     #[inline(always)]
@@ -152,64 +193,146 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Nested<'_, D> {
     }
 }
 
-/// The visitor of a type that holds values. The methods for plain values are left out: neither codec calls them there.
-impl<'de, V: Visitor<'de>> Visitor<'de> for Nested<'_, V> {
-    type Value = V::Value;
+/// The visitor of a type that holds values. It counts the elements of a sequence or map whose length is in the message.
+struct Values<V, const COUNTED: bool>(V);
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.inner.expecting(f)
-    }
-
-    #[inline(always)]
-    fn visit_none<E: Error>(self) -> Result<V::Value, E> {
-        self.inner.visit_none()
-    }
-
-    #[inline(always)]
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
-        self.inner.visit_some(self.level.around(deserializer))
-    }
-
-    #[inline(always)]
-    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
-        self.inner.visit_newtype_struct(self.level.around(deserializer))
-    }
-
-    #[inline(always)]
-    fn visit_seq<A: SeqAccess<'de>>(self, elements: A) -> Result<V::Value, A::Error> {
-        self.inner.visit_seq(self.level.around(elements))
-    }
-
-    #[inline(always)]
-    fn visit_enum<A: EnumAccess<'de>>(self, variants: A) -> Result<V::Value, A::Error> {
-        self.inner.visit_enum(self.level.around(variants))
-    }
+/// Passes the methods of visitors for values without values in them on as they are.
+macro_rules! plain_values {
+    ($($method:ident($value:ty))*) => {
+        $(
+            #[inline(always)]
+            fn $method<E: Error>(self, value: $value) -> Result<V::Value, E> {
+                self.inner.0.$method(value)
+            }
+        )*
+    };
 }
 
-/// The visitor of a sequence or map whose length is in the message.
-struct Counted<V>(V);
-
-impl<'de, V: Visitor<'de>> Visitor<'de> for Nested<'_, Counted<V>> {
+impl<'de, B: Bound, V: Visitor<'de>, const COUNTED: bool> Visitor<'de> for Nested<B, Values<V, COUNTED>> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.0.expecting(f)
     }
 
+    // Formats that describe themselves call them where they ask nobody for the type.
+    plain_values! {
+        visit_bool(bool)
+        visit_i8(i8) visit_i16(i16) visit_i32(i32) visit_i64(i64) visit_i128(i128)
+        visit_u8(u8) visit_u16(u16) visit_u32(u32) visit_u64(u64) visit_u128(u128)
+        visit_f32(f32) visit_f64(f64) visit_char(char)
+        visit_str(&str) visit_borrowed_str(&'de str) visit_string(String)
+        visit_bytes(&[u8]) visit_borrowed_bytes(&'de [u8]) visit_byte_buf(Vec<u8>)
+    }
+
+    #[inline(always)]
+    fn visit_unit<E: Error>(self) -> Result<V::Value, E> {
+        self.inner.0.visit_unit()
+    }
+
+    #[inline(always)]
+    fn visit_none<E: Error>(self) -> Result<V::Value, E> {
+        self.inner.0.visit_none()
+    }
+
+    #[inline(always)]
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
+        self.inner.0.visit_some(self.level.around(deserializer))
+    }
+
+    #[inline(always)]
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
+        self.inner.0.visit_newtype_struct(self.level.around(deserializer))
+    }
+
     #[inline(always)]
     fn visit_seq<A: SeqAccess<'de>>(self, elements: A) -> Result<V::Value, A::Error> {
-        self.level.count(elements.size_hint())?;
-        self.inner.0.visit_seq(self.level.around(elements))
+        if COUNTED {
+            self.level.count(elements.size_hint())?;
+        }
+        if !B::DESCRIBES_ITSELF {
+            return self.inner.0.visit_seq(self.level.around(elements));
+        }
+        let mut elements = Ending::new(elements);
+        let value = self.inner.0.visit_seq(self.level.around(&mut elements))?;
+        elements.ended(|left| Ok(self.level.around(left).next_element::<IgnoredAny>()?.is_none()))?;
+        Ok(value)
     }
 
     #[inline(always)]
     fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<V::Value, A::Error> {
-        self.level.count(entries.size_hint())?;
-        self.inner.0.visit_map(self.level.around(entries))
+        if COUNTED {
+            self.level.count(entries.size_hint())?;
+        }
+        if !B::DESCRIBES_ITSELF {
+            return self.inner.0.visit_map(self.level.around(entries));
+        }
+        let mut entries = Ending::new(entries);
+        let value = self.inner.0.visit_map(self.level.around(&mut entries))?;
+        entries.ended(|left| Ok(self.level.around(left).next_key::<IgnoredAny>()?.is_none()))?;
+        Ok(value)
+    }
+
+    #[inline(always)]
+    fn visit_enum<A: EnumAccess<'de>>(self, variants: A) -> Result<V::Value, A::Error> {
+        self.inner.0.visit_enum(self.level.around(variants))
     }
 }
 
-impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Nested<'_, A> {
+/// The elements of a value, which knows after its last element that it has ended. A tuple asks for as many elements as it has, and not every
+/// format sees that there are more, and would take them for what follows.
+struct Ending<A> {
+    inner: A,
+    has_ended: bool,
+}
+
+impl<A> Ending<A> {
+    #[inline(always)]
+    fn new(inner: A) -> Self {
+        Self { inner, has_ended: false }
+    }
+
+    /// Fails if elements are left, which `has_none` finds out.
+    #[inline(always)]
+    fn ended<E: Error>(self, has_none: impl FnOnce(A) -> Result<bool, E>) -> Result<(), E> {
+        if self.has_ended || has_none(self.inner)? { Ok(()) } else { Err(left_over()) }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn left_over<E: Error>() -> E {
+    E::custom("there are more elements than the type has")
+}
+
+impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Ending<A> {
+    type Error = A::Error;
+
+    #[inline(always)]
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
+        let element = self.inner.next_element_seed(seed)?;
+        self.has_ended = element.is_none();
+        Ok(element)
+    }
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Ending<A> {
+    type Error = A::Error;
+
+    #[inline(always)]
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
+        let key = self.inner.next_key_seed(seed)?;
+        self.has_ended = key.is_none();
+        Ok(key)
+    }
+
+    #[inline(always)]
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
+        self.inner.next_value_seed(seed)
+    }
+}
+
+impl<'de, B: Bound, A: SeqAccess<'de>> SeqAccess<'de> for Nested<B, A> {
     type Error = A::Error;
 
     #[inline(always)]
@@ -219,11 +342,11 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Nested<'_, A> {
 
     #[inline(always)]
     fn size_hint(&self) -> Option<usize> {
-        self.inner.size_hint()
+        if B::DESCRIBES_ITSELF { None } else { self.inner.size_hint() }
     }
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Nested<'_, A> {
+impl<'de, B: Bound, A: MapAccess<'de>> MapAccess<'de> for Nested<B, A> {
     type Error = A::Error;
 
     #[inline(always)]
@@ -238,13 +361,13 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Nested<'_, A> {
 
     #[inline(always)]
     fn size_hint(&self) -> Option<usize> {
-        self.inner.size_hint()
+        if B::DESCRIBES_ITSELF { None } else { self.inner.size_hint() }
     }
 }
 
-impl<'de, 'b, A: EnumAccess<'de>> EnumAccess<'de> for Nested<'b, A> {
+impl<'de, B: Bound, A: EnumAccess<'de>> EnumAccess<'de> for Nested<B, A> {
     type Error = A::Error;
-    type Variant = Nested<'b, A::Variant>;
+    type Variant = Nested<B, A::Variant>;
 
     #[inline(always)]
     fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self::Variant), A::Error> {
@@ -253,7 +376,7 @@ impl<'de, 'b, A: EnumAccess<'de>> EnumAccess<'de> for Nested<'b, A> {
     }
 }
 
-impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Nested<'_, A> {
+impl<'de, B: Bound, A: VariantAccess<'de>> VariantAccess<'de> for Nested<B, A> {
     type Error = A::Error;
 
     #[inline(always)]
@@ -268,7 +391,7 @@ impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Nested<'_, A> {
 
     #[inline(always)]
     fn tuple_variant<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, A::Error> {
-        self.inner.tuple_variant(length, self.level.around(visitor))
+        self.inner.tuple_variant(length, self.level.around(Values::<_, false>(visitor)))
     }
 
     #[inline(always)]
@@ -277,12 +400,12 @@ impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Nested<'_, A> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, A::Error> {
-        self.inner.struct_variant(fields, self.level.around(visitor))
+        self.inner.struct_variant(fields, self.level.around(Values::<_, false>(visitor)))
     }
 }
 
 /// A value within a value.
-impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Nested<'_, S> {
+impl<'de, B: Bound, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Nested<B, S> {
     type Value = S::Value;
 
     #[inline(always)]

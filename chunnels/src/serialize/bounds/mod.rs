@@ -2,13 +2,18 @@
 //!
 //! serde decodes a value within a value by recursion, and reads as many elements as a message announces. So a short message of a
 //! recursive type could use up the stack, and a message whose elements take no bytes could keep a decoder busy for ever. The
-//! codecs of this crate count both. The level of a value is an argument and no variable: in a type without recursion the compiler
+//! codecs of this crate bound both: those that describe themselves write at least a byte for each element, and the others have
+//! their elements counted. The level of a value is an argument and no variable: in a type without recursion the compiler
 //! knows it, and leaves no check. So all of these functions are inlined by force: each is short, and a call would hide the level.
 
 mod decoding;
 mod encoding;
 
-pub(super) use decoding::{Elements, Nested};
+#[cfg(any(feature = "cbor", feature = "messagepack", feature = "json"))]
+pub(super) use decoding::Bytes;
+#[cfg(any(feature = "bincode", feature = "postcard"))]
+pub(super) use decoding::Elements;
+pub(super) use decoding::Nested;
 pub(super) use encoding::NestedValue;
 use std::fmt;
 

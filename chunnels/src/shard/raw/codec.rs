@@ -51,6 +51,7 @@ impl<T: Keyed, C: Codec<T>, const OFFSET: usize> Codec<T> for KeyAt<OFFSET, C> {
 
     const NAME: &'static str = C::NAME;
     const VERSION: u16 = C::VERSION;
+    const DESCRIBES_ITSELF: bool = C::DESCRIBES_ITSELF;
 
     fn options(&self) -> String {
         self.0.options()
