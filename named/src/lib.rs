@@ -18,12 +18,14 @@
 //! ```
 //!
 //! [`Transport`] is a datapath by name, and [`OverDatapath`] is work that runs over any of them: [`Connecting`] and
-//! [`Listening`] are such work, which end in an [`AnyConnection`].
+//! [`Listening`] are such work, which end in an [`AnyConnection`]. So are [`Calling`] and [`Serving`], for calls and their
+//! answers: they end in an [`AnyCaller`] and an [`AnyServer`].
 
 #![forbid(unsafe_code)]
 
 mod any;
 mod build;
+mod calls;
 mod keys;
 mod layer;
 mod losses;
@@ -33,6 +35,10 @@ mod transport;
 mod unknown;
 
 pub use any::{AnyConnection, AnyIncoming, Connecting, Listened, Listening};
+pub use calls::{
+    AnyCall, AnyCaller, AnyResponses, AnyServer, ArrivedCall, CallFormat, Calling, RequestSender,
+    RequestsToSend, Serving, method, requests,
+};
 pub use keys::{Keys, Side};
 use layer::Layer;
 pub use losses::{Counted, Loss, Losses};

@@ -1,13 +1,13 @@
 //! Settings of connections and listeners, by name.
 
-use crate::{Keys, Unknown};
+use crate::{CallFormat, Keys, Unknown};
 use bertha::Settings;
 use bertha::core::guarantee::{Encrypted, Set};
 use std::time::Duration;
 
 /// The names beside those of [`Keys`].
 const NAMES: &str = "handshake-timeout, idle-timeout, close-timeout, drain-timeout, connections, concurrent-handshakes, \
-                     offers-per-second, require-encryption, upgradable";
+                     offers-per-second, require-encryption, upgradable, codec";
 
 /// Settings of a connection or a listener.
 #[derive(Debug, Clone, Default)]
@@ -18,6 +18,8 @@ pub struct Options {
     pub settings: Settings,
     /// True if the stack may change while the connection is in use.
     pub is_upgradable: bool,
+    /// The format of requests and responses, for calls.
+    pub codec: CallFormat,
 }
 
 impl Options {
@@ -38,6 +40,7 @@ impl Options {
             "require-encryption" => {
                 settings.floor = if is(name, value)? { Set::of::<Encrypted>() } else { Set::NONE };
             }
+            "codec" => self.codec = value.parse()?,
             "upgradable" => self.is_upgradable = is(name, value)?,
             _ if Keys::NAMES.contains(&name) => {
                 self.keys.set(name, value)?;
@@ -82,7 +85,11 @@ mod tests {
     fn every_name_that_is_told_is_taken() {
         let mut options = Options::default();
         for name in NAMES.split(", ") {
-            let value = if ["require-encryption", "upgradable"].contains(&name) { "yes" } else { "7" };
+            let value = match name {
+                "require-encryption" | "upgradable" => "yes",
+                "codec" => "postcard",
+                _ => "7",
+            };
             options.set(name, value).unwrap();
             assert!(options.set(name, "seven").is_err(), "{name}");
         }

@@ -43,7 +43,7 @@ impl OverDatapath for Connecting {
 }
 
 /// Returns the name of the host in an address, for certificates.
-fn host_of(address: &str) -> &str {
+pub(crate) fn host_of(address: &str) -> &str {
     if address.starts_with("unix:") {
         return "localhost";
     }

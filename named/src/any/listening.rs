@@ -31,7 +31,7 @@ impl OverDatapath for Listening {
 
     async fn over<D: Datapath + Clone + Counted>(self, datapath: D) -> Result<Listened, Error> {
         let Self { stack: text, on, options } = self;
-        let Options { keys, settings, is_upgradable } = options;
+        let Options { keys, settings, is_upgradable, .. } = options;
         let stack = text.build_on(&datapath, &keys, Side::Server)?;
         let (addr, incoming): (_, Box<dyn AnyIncoming>) = if is_upgradable {
             let incoming = stack.upgradable().listen(datapath, on).settings(settings).await?;

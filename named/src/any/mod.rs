@@ -4,6 +4,7 @@ mod connecting;
 mod listening;
 
 pub use connecting::Connecting;
+pub(crate) use connecting::host_of;
 pub use listening::{AnyIncoming, Listened, Listening};
 
 use bertha::core::BoxFuture;

@@ -1,0 +1,84 @@
+//! Serving over any datapath.
+
+use super::forwarding::Forwarding;
+use super::{AnyServer, ArrivedCall, check};
+use crate::{Counted, Options, OverDatapath, Side, Stack};
+use bertha::prelude::*;
+use bertha::rpc::{Message, Shutdown, serve};
+use bertha::{Datapath, Destination, Error, Incoming};
+use std::sync::Arc;
+use tokio::sync::Notify;
+use tokio::sync::mpsc::{Sender, channel};
+use tokio::task::JoinSet;
+
+/// Number of calls that wait to be taken, of all clients together.
+const WAITING: usize = 64;
+
+/// Serves over any datapath: the work of [`Transport::run`](crate::Transport::run) at a server, within tokio.
+#[derive(Debug)]
+pub struct Serving {
+    stack: Stack,
+    on: Destination,
+    options: Options,
+}
+
+impl Serving {
+    /// Returns the work of listening at `address`, as [`Listening`](crate::Listening) has it, with `Rpc` on top of the stack.
+    pub fn new(stack: Stack, address: &str, options: Options) -> Self {
+        Self { stack, on: Destination::from(address), options }
+    }
+}
+
+impl OverDatapath for Serving {
+    type Output = AnyServer;
+
+    async fn over<D: Datapath + Clone + Counted>(self, datapath: D) -> Result<AnyServer, Error> {
+        let Self { stack: text, on, options } = self;
+        check(&options)?;
+        let Options { keys, settings, codec, .. } = options;
+        let below = text.build_on(&datapath, &keys, Side::Server)?;
+        let incoming = make_stack!(codec.rpc(), below).listen(datapath, on).settings(settings).await?;
+        let address = incoming.local_addr();
+        let registration = keys.register(&text, &format!("bertha-{}", std::process::id()), &address).await;
+        let (arrived, calls) = channel(WAITING);
+        let (shutdown, leaving) = (Shutdown::new(), Arc::new(Notify::new()));
+        let mut accepting = JoinSet::new();
+        accepting.spawn(accept(incoming, arrived, shutdown.clone(), leaving.clone()));
+        Ok(AnyServer {
+            address,
+            calls,
+            shutdown,
+            leaving,
+            _registration: registration,
+            _accepting: accepting,
+        })
+    }
+}
+
+/// Serves each client in a task of its own, until the service leaves, and then waits for their last calls.
+async fn accept<S, D>(
+    mut incoming: Incoming<S, D>,
+    calls: Sender<ArrivedCall>,
+    shutdown: Shutdown,
+    leaving: Arc<Notify>,
+) where
+    S: Send + Sync + 'static,
+    D: Runs<S, Out: Connection<Data = Message>>,
+{
+    let service = Arc::new(Forwarding { calls });
+    let mut clients = JoinSet::new();
+    loop {
+        tokio::select! {
+            client = incoming.next() => {
+                let Some(client) = client else { break };
+                let serving = serve(client, service.clone()).until(&shutdown).into_future();
+                // A client that is lost has failed its calls by itself.
+                clients.spawn(async move { drop(serving.await) });
+            }
+            Some(_) = clients.join_next() => {}
+            () = leaving.notified() => incoming.close(),
+        }
+    }
+    drop(incoming);
+    while clients.join_next().await.is_some() {}
+}
