@@ -1,16 +1,16 @@
 //! Services with a thread of their own. What holds for others holds for them: the tests of other files run here with the hotel on one.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
-#![allow(clippy::duplicate_mod, reason = "each file with tests has the hotel as a module of its own")]
 
-#[path = "balance.rs"]
+#[path = "engines/balance.rs"]
 mod balance;
-#[path = "calls.rs"]
+#[path = "applications/calls.rs"]
 mod calls;
 mod hotel;
-#[path = "machines.rs"]
+#[path = "machines/calls.rs"]
 mod machines;
-#[path = "policies.rs"]
+#[path = "engines/policies.rs"]
 mod policies;
+mod stranger;
 
 use bertha_managed::{Binding, Burst, Engine, EngineKind, Parts, Unsuitable};
 use bertha_rpcd::{Change, Peers, Route, Settings};

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 // The tests of the daemon replay its corpus with the same function.
-#[path = "../../../apps/rpcd/tests/any_bytes/peers.rs"]
+#[path = "../../../apps/rpcd/tests/attack/any_bytes/peers.rs"]
 mod peers;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| peers::messages(bytes));

@@ -3,6 +3,7 @@
 #![allow(dead_code, clippy::print_stdout, reason = "an attack tells what it did")]
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
+mod any_bytes;
 mod death;
 mod descriptors;
 mod few_descriptors;

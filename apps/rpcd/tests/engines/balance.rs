@@ -1,15 +1,12 @@
 //! Calls along a route to several servers.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod hotel;
-mod stranger;
-
+use crate::hotel::{Empty, Hotel, Ping, Reserve, Response, Running, request};
+use crate::stranger;
 use bertha_chunnels::rpc::{Failure, FailureKind};
 use bertha_managed::application::{Client, Server};
 use bertha_managed::heap::String as HeapString;
 use bertha_managed::{Method, Order};
 use bertha_rpcd::{Peers, Settings};
-use hotel::{Empty, Hotel, Ping, Reserve, Response, Running, request};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,25 +1,23 @@
 //! Clients and servers of generated types.
 #![allow(unsafe_code)]
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
-
-mod hotel;
 
 /// The types of the package `hotel`, as the generator's tests have them.
-pub mod generated {
-    include!("../../../schemas/build/tests/generated/hotel.rs");
+#[allow(unreachable_pub, reason = "a library of these types exports them")]
+pub(crate) mod generated {
+    include!("../../../../schemas/build/tests/generated/hotel.rs");
 
     /// The types of the package `hotel.place`.
     pub mod place {
-        include!("../../../schemas/build/tests/generated/hotel.place.rs");
+        include!("../../../../schemas/build/tests/generated/hotel.place.rs");
     }
 }
 
+use crate::hotel::Running;
 use bertha_managed::application::Lent;
 use bertha_managed::heap::Heap;
 use bertha_managed::{Failure, FailureKind};
 use generated::hotels::{Client, Handler, Server};
 use generated::{Booking, NearbyRequest, NearbyResponse};
-use hotel::Running;
 use std::time::Duration;
 
 /// Hotels, of which those of the chain `closed` fail, and those of the chain `slow` never answer.

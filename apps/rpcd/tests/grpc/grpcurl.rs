@@ -1,16 +1,11 @@
 //! Operators' questions by grpcurl, which knows the services by reflection alone, over plain TCP and by TLS.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod authority;
-mod envoy;
-mod hotel;
-
-use authority::Authority;
+use crate::authority::Authority;
+use crate::envoy::{Envoy, Way};
+use crate::hotel::{Hotel, Running, serve};
 use bertha_managed::Order;
 use bertha_managed::application::{Handle, Incoming};
 use bertha_rpcd::{GrpcTls, Peers, Settings};
-use envoy::{Envoy, Way};
-use hotel::{Hotel, Running, serve};
 use std::io::ErrorKind;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;

@@ -1,8 +1,6 @@
 //! Large rows, which stay in the heap of their application until the kernel has taken them.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod hotel;
-
+use crate::hotel::{Empty, Hotel, Ping, Reserve, Running, flip, request, serve};
 use bertha::kernel::Tcp;
 use bertha::prelude::*;
 use bertha_chunnels::rpc::FailureKind;
@@ -11,7 +9,6 @@ use bertha_managed::application::Client;
 use bertha_managed::{Descriptor, Order, Service};
 use bertha_rpcd::{Peers, Route, Sending, Settings};
 use bertha_schemas::{Frame, Limits, Plan, PrivateMemory, Schema};
-use hotel::{Empty, Hotel, Ping, Reserve, Running, flip, request, serve};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,21 +1,17 @@
 //! Strangers over HTTP/2 who take what they can, and those who come meanwhile.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod hotel;
-mod stranger;
-
+use crate::hotel::{self, Hotel, Ping, Running, serve};
+use crate::stranger::Stranger;
 use bertha_managed::Method;
 use bertha_managed::application::{Handle, Incoming};
 use bertha_rpcd::{Peers, Settings};
 use bytes::Bytes;
 use h2::client::SendRequest;
-use hotel::{Hotel, Ping, Running, serve};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
-use stranger::Stranger;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};

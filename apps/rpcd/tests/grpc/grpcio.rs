@@ -1,14 +1,10 @@
 //! Strangers in Python that speak gRPC, on both sides of a daemon: grpcio is the judge, by the programs beside this file.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod authority;
-mod hotel;
-
-use authority::Authority;
+use crate::authority::Authority;
+use crate::hotel::{Empty, Ping, Reserve, Running, request, serve};
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::Order;
 use bertha_rpcd::{GrpcTls, Peers, Route, Settings};
-use hotel::{Empty, Ping, Reserve, Running, request, serve};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};

@@ -1,19 +1,15 @@
 //! The details of failures (`grpc-status-details-bin`), from servers of gRPC and of the daemon itself. tonic is the judge.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod hotel;
-mod stranger;
-
+use crate::hotel::{Hotel, Reserve, Running, request, serve};
+use crate::stranger::{self, Stranger};
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::Failure;
 use bertha_managed::Order;
 use bertha_managed::application::{Attach, Handle, Incoming};
 use bertha_rpcd::{Peers, Route, Settings};
 use bertha_tests::metrics::{Metered, judge, value};
-use hotel::{Hotel, Reserve, Running, request, serve};
 use std::process::Command;
 use std::time::Duration;
-use stranger::Stranger;
 use tonic::Code;
 
 const SOON: Duration = Duration::from_secs(20);

@@ -1,14 +1,11 @@
 //! Calls from an application to another of a machine with a daemon of its own.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod hotel;
-
+use crate::hotel::{Empty, Hotel, OtherHotel, Ping, Reserve, Running, answer, request, serve};
 use bertha::chunnels::{Tls, TlsIdentity, Trust};
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::application::Client;
 use bertha_managed::engines::built_in;
 use bertha_rpcd::{Change, PeerTls, Peers, Settings};
-use hotel::{Empty, Hotel, OtherHotel, Ping, Reserve, Running, answer, request, serve};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;

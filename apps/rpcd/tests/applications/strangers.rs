@@ -1,15 +1,12 @@
 //! Processes that do not follow the protocol.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod hotel;
-
+use crate::hotel::{Empty, Hotel, Ping, Running, serve};
 use bertha_chunnels::rpc::FailureKind;
 use bertha_core::{Buf, Connection};
 use bertha_datapath_shm::{Shm, ShmConnection};
 use bertha_managed::attach::{Answer, Grow, Hello, Role};
 use bertha_managed::{Descriptor, InHeap, Service};
 use bertha_runtime::tokio::descriptors::receive;
-use hotel::{Empty, Hotel, Ping, Running, serve};
 use std::cell::Cell;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;

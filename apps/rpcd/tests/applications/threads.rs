@@ -1,12 +1,9 @@
 //! A daemon with several threads.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod hotel;
-
+use crate::hotel::{Reserve, Running, request, serve};
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::engines::built_in;
 use bertha_rpcd::Change;
-use hotel::{Reserve, Running, request, serve};
 use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(60);

@@ -1,19 +1,15 @@
 //! Strangers that speak gRPC, on both sides of a daemon. tonic is the judge.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod hotel;
-mod stranger;
-
+use crate::hotel::{self, Empty, Hotel, Ping, Reserve, Running, request, serve};
+use crate::stranger::{self, Asked, Stranger};
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::application::{Handle, Incoming};
 use bertha_managed::{Method, Order};
 use bertha_rpcd::{Peers, Route, Settings};
-use hotel::{Empty, Hotel, Ping, Reserve, Running, request, serve};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
-use stranger::{Asked, Stranger};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tonic::{Code, Request};

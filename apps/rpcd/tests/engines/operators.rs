@@ -1,13 +1,10 @@
 //! Orders of operators to a daemon that runs.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod hotel;
-
+use crate::hotel::{Empty, Hotel, OtherHotel, Ping, Reserve, Running, request, serve};
 use bertha_chunnels::rpc::FailureKind;
 use bertha_core::{Addr, ErrorKind};
 use bertha_managed::{Order, Service};
 use bertha_rpcd::{Daemon, PeerAddr, Peers, Settings};
-use hotel::{Empty, Hotel, OtherHotel, Ping, Reserve, Running, request, serve};
 use std::path::Path;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -1,11 +1,9 @@
 //! Daemons that call each other over DPDK ports, which shared memory joins.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and say what they skip")]
 
-mod hotel;
-
+use crate::hotel::{Empty, Hotel, Ping, Reserve, request, serve};
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::application::{Attach, Client, Server};
-use hotel::{Empty, Hotel, Ping, Reserve, request, serve};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

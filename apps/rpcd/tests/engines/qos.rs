@@ -1,14 +1,11 @@
 //! Small calls before large ones, of all applications of a machine.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod hotel;
-
+use crate::hotel::{Hotel, Reserve, Response, Running, request, serve};
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::application::Client;
 use bertha_managed::engines::built_in;
 use bertha_managed::heap::String;
 use bertha_rpcd::Change;
-use hotel::{Hotel, Reserve, Response, Running, request, serve};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};

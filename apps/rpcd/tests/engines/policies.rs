@@ -1,15 +1,12 @@
 //! Policies on calls, which change while calls flow.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod hotel;
-
+use crate::hotel::{Forge, Forged, Hotel, Reserve, Running, request, serve};
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::application::Client;
 use bertha_managed::engines::built_in;
 use bertha_managed::heap::{String, Vec};
 use bertha_managed::{EngineKind, Unchanged};
 use bertha_rpcd::Change;
-use hotel::{Forge, Forged, Hotel, Reserve, Running, request, serve};
 use std::sync::Arc;
 use std::time::Duration;
 

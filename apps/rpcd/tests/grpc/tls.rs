@@ -1,20 +1,15 @@
 //! Strangers that speak gRPC by TLS, on both sides of a daemon. tonic is the judge.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod authority;
-mod hotel;
-mod stranger;
-
-use authority::{Authority, Issued};
+use crate::authority::{Authority, Issued};
+use crate::hotel::{Empty, Ping, Reserve, Running, request, serve};
+use crate::stranger::{self, Stranger};
 use bertha::chunnels::Tls;
 use bertha_chunnels::rpc::FailureKind;
 use bertha_core::ErrorKind;
 use bertha_managed::Order;
 use bertha_rpcd::{GrpcTls, Peers, Route, Settings};
-use hotel::{Empty, Ping, Reserve, Running, request, serve};
 use std::net::SocketAddr;
 use std::time::Duration;
-use stranger::Stranger;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 use tonic::Code;

@@ -1,19 +1,15 @@
 //! The traces of calls, across daemons and strangers.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod hotel;
-mod stranger;
-
+use crate::hotel::{Empty, Hotel, Ping, Reserve, Response, Running, request};
+use crate::stranger::{self, Asked, Stranger};
 use bertha_managed::application::{Attach, Incoming, Server};
 use bertha_managed::heap::String as Text;
 use bertha_managed::{FailureKind, Method, Order, Trace};
 use bertha_rpcd::{Peers, Route, Settings};
-use hotel::{Empty, Hotel, Ping, Reserve, Response, Running, request};
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use stranger::{Asked, Stranger};
 use tokio::task::JoinHandle;
 use tonic::Request;
 

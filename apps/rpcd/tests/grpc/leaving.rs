@@ -1,14 +1,11 @@
 //! Servers of gRPC that take no more calls on a connection.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod hotel;
-
+use crate::hotel::{Empty, Ping, Running};
 use bertha_chunnels::rpc::FailureKind;
 use bertha_rpcd::{Peers, Route, Settings};
 use bytes::Bytes;
 use h2::Reason;
 use h2::server::{Connection, SendResponse};
-use hotel::{Empty, Ping, Running};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

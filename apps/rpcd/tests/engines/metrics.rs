@@ -1,10 +1,7 @@
 //! The calls of a daemon, as Prometheus sees them.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod authority;
-mod hotel;
-
-use authority::Authority;
+use crate::authority::Authority;
+use crate::hotel::{Empty, Hotel, Ping, Reserve, request, serve};
 use bertha::kernel::Tcp;
 use bertha::prelude::*;
 use bertha_chunnels::rpc::FailureKind;
@@ -12,7 +9,6 @@ use bertha_core::{Base, Connection};
 use bertha_managed::Order;
 use bertha_managed::application::Attach;
 use bertha_tests::metrics::{Metered, judge, value};
-use hotel::{Empty, Hotel, Ping, Reserve, request, serve};
 use std::io::Write;
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;

@@ -1,12 +1,9 @@
 //! Calls from an application to another, through a daemon.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod hotel;
-
+use crate::hotel::{Empty, Hotel, OtherHotel, Ping, Request, Reserve, Running, answer, request, serve};
 use bertha_chunnels::rpc::FailureKind;
 use bertha_core::ErrorKind;
 use bertha_managed::Method;
-use hotel::{Empty, Hotel, OtherHotel, Ping, Request, Reserve, Running, answer, request, serve};
 use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(20);

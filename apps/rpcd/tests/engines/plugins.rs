@@ -1,15 +1,13 @@
 //! Engines of operators, which come from libraries while calls flow.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-#[path = "../../../managed/tests/built/mod.rs"]
+#[path = "../../../../managed/tests/built/mod.rs"]
 mod built;
-mod hotel;
 
+use crate::hotel::{Hotel, Reserve, Running, answer, request};
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::Order;
 use bertha_managed::application::{Client, Server};
 use futures_util::future::join_all;
-use hotel::{Hotel, Reserve, Running, answer, request};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

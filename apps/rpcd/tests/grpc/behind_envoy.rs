@@ -1,23 +1,17 @@
 //! Envoy between a stranger and the daemon, in both directions.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod authority;
-mod envoy;
-mod hotel;
-mod stranger;
-
-use authority::Authority;
+use crate::authority::Authority;
+use crate::envoy::{Envoy, Way};
+use crate::hotel::{self, Empty, Hotel, Ping, Reserve, Running, request, serve};
+use crate::stranger::{self, Answered, Asked, Stranger};
 use bertha_chunnels::rpc::{Failure, FailureKind};
 use bertha_managed::Method;
 use bertha_managed::application::{Handle, Incoming};
 use bertha_rpcd::{GrpcTls, Peers, Route, Settings};
-use envoy::{Envoy, Way};
-use hotel::{Empty, Hotel, Ping, Reserve, Running, request, serve};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
-use stranger::{Answered, Asked, Stranger};
 use tonic::{Code, Request, Status};
 
 const SOON: Duration = Duration::from_secs(30);

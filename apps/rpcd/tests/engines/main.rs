@@ -1,0 +1,16 @@
+//! What operators have done to calls: engines, orders, the choice of servers, and what is told of calls.
+#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+#[path = "../authority/mod.rs"]
+mod authority;
+mod balance;
+#[path = "../hotel/mod.rs"]
+mod hotel;
+mod metrics;
+mod operators;
+mod plugins;
+mod policies;
+mod qos;
+#[path = "../stranger/mod.rs"]
+mod stranger;
+mod traces;
