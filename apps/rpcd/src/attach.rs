@@ -2,6 +2,7 @@
 
 use crate::end::end;
 use crate::link::Link;
+use crate::reserved;
 use crate::state::State;
 use bertha_core::{Error, ErrorKind};
 use bertha_datapath_shm::{Shm, ShmConnection, Users};
@@ -69,6 +70,7 @@ async fn prepare(socket: &mut UnixStream, state: &State) -> Result<Arc<Link>, Er
     socket.read_exact(&mut rest).await?;
     let mut hello = Hello::read(&header, &rest).map_err(refused)?;
     drop(rest);
+    reserved::check(&hello)?;
     let typed = state.typed(std::mem::take(&mut hello.descriptors)).await?;
     let link = Link::application(hello, typed, state.heap, state.services.common())?;
     state.services.add(&link).map_err(refused)?;

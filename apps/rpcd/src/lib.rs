@@ -49,6 +49,7 @@ mod peer_addr;
 mod places;
 mod plans;
 mod refusals;
+mod reserved;
 mod rooms;
 mod route;
 mod routes;

@@ -416,7 +416,7 @@ impl Caller {
 }
 
 /// Returns the name of a party without the port from which it came: each connection has another.
-fn without_port(name: &str) -> &str {
+pub(crate) fn without_port(name: &str) -> &str {
     match name.rsplit_once(':') {
         Some((party, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => party,
         _ => name,

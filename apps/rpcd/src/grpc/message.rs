@@ -55,7 +55,7 @@ pub(super) fn check(bytes: &[u8], most: usize) -> Result<Option<usize>, Status> 
 /// Returns the status of a message that is longer than it may be.
 #[cold]
 pub(super) fn too_long(most: usize) -> Status {
-    Status::new(Code::ResourceExhausted, &format!("the message has more than {most} bytes"))
+    Status::too_large(&format!("the message has more than {most} bytes"))
 }
 
 /// Takes the first message of a stream out of the bytes that have come. Returns `None` while it is not whole.

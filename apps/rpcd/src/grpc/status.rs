@@ -5,6 +5,7 @@ use crate::details::{self, Details};
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::{Refusal, is_unseen};
 use http::{HeaderMap, HeaderValue};
 use std::borrow::Cow;
@@ -13,6 +14,8 @@ use std::borrow::Cow;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Status {
     pub(super) code: Code,
+    /// The kind of the failure. Several kinds have the same code.
+    kind: FailureKind,
     pub(super) text: Cow<'static, str>,
     pub(super) details: Details,
 }
@@ -35,12 +38,18 @@ const BINARY: GeneralPurpose = GeneralPurpose::new(
 impl Status {
     /// Makes a status that the daemon states.
     pub(super) fn new(code: Code, text: &str) -> Self {
-        Self { code, text: text.to_owned().into(), details: Details::OfDaemon }
+        Self { code, kind: code.kind(), text: text.to_owned().into(), details: Details::OfDaemon }
+    }
+
+    /// Makes the status of a message that is larger than it may be. It has the code of what is exhausted, and is another kind of failure.
+    #[cold]
+    pub(super) fn too_large(text: &str) -> Self {
+        Self { kind: FailureKind::TooLarge, ..Self::new(Code::ResourceExhausted, text) }
     }
 
     /// Returns the status of a failure.
     pub(super) fn of(refusal: &Refusal) -> Self {
-        Self::new(Code::of_failure(refusal.kind), &refusal.reason)
+        Self { kind: refusal.kind, ..Self::new(Code::of_failure(refusal.kind), &refusal.reason) }
     }
 
     /// Returns the status with the details that its author has stated.
@@ -50,7 +59,7 @@ impl Status {
 
     /// Returns the failure that a status stands for.
     pub(super) fn refusal(&self) -> Refusal {
-        Refusal { kind: self.code.kind(), reason: self.text.as_ref().into() }
+        Refusal { kind: self.kind, reason: self.text.as_ref().into() }
     }
 
     /// Adds the status to trailers.
@@ -86,7 +95,7 @@ impl Status {
             // No header is longer than what the connection takes.
             BINARY.decode(details).map_or(Details::Garbled, |details| Details::read(&details))
         });
-        Some(Self { code, text: text.into(), details })
+        Some(Self { code, kind: code.kind(), text: text.into(), details })
     }
 }
 
@@ -128,7 +137,6 @@ fn unescaped(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bertha_chunnels::rpc::FailureKind;
 
     #[test]
     fn a_status_is_read_as_it_was_written() {
@@ -156,11 +164,23 @@ mod tests {
 
     #[test]
     fn failures_keep_their_kinds() {
-        use FailureKind::{Denied, Failed, Malformed, Overloaded, TimedOut, Unavailable, UnknownMethod};
-        for kind in [Denied, Failed, Malformed, Overloaded, TimedOut, Unavailable, UnknownMethod] {
+        use FailureKind::{
+            Denied, Failed, Malformed, Overloaded, TimedOut, TooLarge, Unavailable, UnknownMethod,
+        };
+        for kind in [Denied, Failed, Malformed, Overloaded, TimedOut, TooLarge, Unavailable, UnknownMethod] {
             let refusal = Refusal { kind, reason: "reason".into() };
             assert_eq!(Status::of(&refusal).refusal(), refusal);
         }
+    }
+
+    #[test]
+    fn what_is_too_large_has_the_code_of_what_is_exhausted_and_says_so_in_its_details() {
+        let (mut trailers, status) = (HeaderMap::new(), Status::too_large("long"));
+        status.write(&mut trailers);
+        assert_eq!(status.refusal().kind, FailureKind::TooLarge);
+        assert_eq!(trailers[STATUS], "8");
+        let details = BINARY.decode(&trailers[DETAILS]).unwrap();
+        assert_eq!(details::in_words(&details), " (TOO_LARGE of bertha)");
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(super) fn frame(plan: &Plan, kind: MessageId, body: &[u8]) -> Result<(Buf, u
     frame.reserve(Descriptor::SIZE).map_err(|full| faulty(&full.into()))?;
     let at =
         plan.decode(kind, message::message(body)?, &mut frame, limits).map_err(|fault| faulty(&fault))?;
-    let large = |_| Status::new(Code::ResourceExhausted, "the message is too large");
+    let large = |_| Status::too_large("the message is too large");
     Ok((into_buf(frame).map_err(large)?, at))
 }
 
@@ -29,9 +29,10 @@ pub(super) fn body(plan: &Plan, kind: MessageId, frame: &PrivateMemory, at: u64)
 
 #[cold]
 fn faulty(fault: &Fault) -> Status {
-    let code = match fault {
-        Fault::NoRoom | Fault::Large(_) | Fault::Long(_) => Code::ResourceExhausted,
-        _ => Code::InvalidArgument,
-    };
-    Status::new(code, &fault.to_string())
+    let text = fault.to_string();
+    match fault {
+        // The memory is for this message alone.
+        Fault::NoRoom | Fault::Large(_) | Fault::Long(_) => Status::too_large(&text),
+        _ => Status::new(Code::InvalidArgument, &text),
+    }
 }

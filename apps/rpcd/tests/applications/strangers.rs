@@ -93,6 +93,19 @@ async fn what_is_wrong_with_a_hello_is_told() {
 }
 
 #[tokio::test]
+async fn names_of_the_daemons_own_rows_are_refused() {
+    let daemon = Running::start();
+    let named = |application: &str, service: &str| {
+        let hello = Hello { application: application.into(), service: service.into(), ..hello() };
+        refusal(&daemon, &hello.to_bytes().unwrap())
+    };
+    let expected = "the name of an application may not be \"(others)\": names in parentheses are the daemon's own";
+    assert!(named("(others)", "hotel").contains(expected));
+    assert!(named("stranger", "(others)").contains("the name of a service may not be"));
+    assert!(named("HTTP/2 at 10.0.0.1", "hotel").contains("names that end with an address"));
+}
+
+#[tokio::test]
 async fn users_that_are_not_named_are_told() {
     let users = bertha_datapath_shm::Users::Only(vec![4_000_000]);
     let daemon = Running::with(bertha_rpcd::Settings { users, ..Default::default() });

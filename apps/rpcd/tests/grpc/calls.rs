@@ -335,6 +335,9 @@ async fn an_application_calls_a_stranger() {
     let failure =
         client.call::<Reserve>(request(&client.heap(), "eve", 1, &[]), Some(SOON)).await.err().unwrap();
     assert_eq!((failure.kind(), failure.text()), (FailureKind::Denied, "no room for eve, 100 % sure"));
+    let failure =
+        client.call::<Reserve>(request(&client.heap(), "long", 1, &[]), Some(SOON)).await.err().unwrap();
+    assert_eq!((failure.kind(), failure.may_have_run()), (FailureKind::TooLarge, true), "{failure}");
     let within = Some(Duration::from_millis(200));
     let failure =
         client.call::<Reserve>(request(&client.heap(), "slow", 1, &[]), within).await.err().unwrap();

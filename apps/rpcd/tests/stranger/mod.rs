@@ -82,8 +82,8 @@ fn sold_out() -> Vec<u8> {
     [&[8, 10], &*text(2, b"sold out"), &*text(3, &any)].concat()
 }
 
-/// A server that answers as the hotel does: rooms of `eve` are refused, those of `sold out` and of `garbled` with details, those of `slow` never come, and those of `traced` are named after
-/// the trace of the call.
+/// A server that answers as the hotel does: rooms of `eve` are refused, those of `sold out` and of `garbled` with details, those of `slow`
+/// never come, that of `long` has a name that is longer than a message may be, and those of `traced` are named after the trace of the call.
 #[derive(Clone)]
 struct Hotel;
 
@@ -105,6 +105,7 @@ impl UnaryService<Asked> for Hotel {
                 "sold out" => Err(Status::with_details(Code::Aborted, "sold out", sold_out().into())),
                 "garbled" => Err(Status::with_details(Code::Aborted, "sold out", b"\xff"[..].into())),
                 "slow" => std::future::pending().await,
+                "long" => Ok(Response::new(Answered { room: "x".repeat(5 << 20), price: 0 })),
                 "traced" => Ok(Response::new(Answered { room: trace, price: 0 })),
                 _ => {
                     let room = format!("{customer}: {}", guests.join(", "));
