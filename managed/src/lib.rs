@@ -25,6 +25,7 @@ mod described;
 mod descriptor;
 mod engine;
 pub mod engines;
+pub mod layout;
 mod message;
 mod method;
 mod order;

@@ -57,6 +57,7 @@ mod private;
 mod protobuf;
 mod reference;
 mod schema;
+mod shape;
 
 pub use limits::Limits;
 pub use memory::{Memory, NoRoom, Outside, Room};
@@ -66,3 +67,4 @@ pub use plan::{MessageId, Plan, Told};
 pub use private::PrivateMemory;
 pub use protobuf::{Encoded, Fault};
 pub use schema::{Difference, Digest, Method, Schema, Unsuitable};
+pub use shape::{Misfit, Part, Shape, Type};

@@ -64,7 +64,8 @@ mod tests {
         ] {
             assert!(!is_free(name, "hotel"), "{name}");
         }
-        for name in ["desk", "desk (others)", "(new) desk", "desk at home", "10.0", "HTTP/2 at 10.0.0.1 too"] {
+        for name in ["desk", "desk (others)", "(new) desk", "desk at home", "10.0", "HTTP/2 at 10.0.0.1 too"]
+        {
             assert!(is_free(name, "hotel"), "{name}");
         }
     }

@@ -1,4 +1,5 @@
 //! A server and a client, whose calls go through the daemon of the machine: `calls SOCKET serve`, and `calls SOCKET ask NAME`.
+#![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
 
 /// The types of the service.

@@ -4,6 +4,7 @@ use super::entry::Entry;
 use super::way::Way;
 use super::{Client, Server};
 use crate::attach::Role;
+use crate::layout;
 use crate::method::Service;
 use bertha_core::Error;
 use bertha_datapath_shm::{Users, Waiting};
@@ -62,8 +63,10 @@ impl Attach {
     ///
     /// # Errors
     /// [`TimedOut`](bertha_core::ErrorKind::TimedOut) if no daemon was there in time, and [`Refused`](bertha_core::ErrorKind::Refused) with the reason if it does not
-    /// take the application, or is of a user who is not [trusted](Self::users). The errors of the system.
+    /// take the application, or is of a user who is not [trusted](Self::users). [`Invalid`](bertha_core::ErrorKind::Invalid) if a type of the service does
+    /// not suit its schema. The errors of the system.
     pub async fn client<S: Service>(&self, name: &str) -> Result<Client<S>, Error> {
+        layout::check::<S>()?;
         let entry = self.entry(Role::Caller, name, S::descriptors());
         Ok(Client::new(entry.first().await?, entry))
     }
@@ -73,6 +76,7 @@ impl Attach {
     /// # Errors
     /// The errors of [`client`](Self::client). The daemon refuses a name under which another application serves.
     pub async fn server<S: Service>(&self, name: &str) -> Result<Server<S>, Error> {
+        layout::check::<S>()?;
         let entry = self.entry(Role::Server, name, S::descriptors());
         Ok(Server::new(entry.first().await?, entry))
     }

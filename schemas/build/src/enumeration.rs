@@ -34,6 +34,8 @@ pub(crate) fn code(scope: &Scope<'_>, described: &EnumDescriptorProto) -> Result
 #[repr(transparent)]
 pub struct {name}(pub i32);
 
+::bertha_managed::enumeration!({name});
+
 {implementation}
 impl ::core::fmt::Debug for {name} {{
     fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {{

@@ -60,8 +60,8 @@
 //! Comments become documentation. Names have the case of Rust, and keywords are raw identifiers. An underscore stands behind a name that has no
 //! raw form, or that would hide a name which generated code uses. Names that clash are an [`Error`].
 //!
-//! The place of each field is checked at compile time. On this the `unsafe impl` of each service and method relies, which is the only
-//! `unsafe` of generated code: a crate that includes it may deny `unsafe_code`, and not forbid it.
+//! The place of each field is checked at compile time, and the types are compared with the schema when an application attaches. Both is done by
+//! macros of `bertha_managed`, so that generated code has no `unsafe`, and a crate that includes it may forbid `unsafe_code`.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]

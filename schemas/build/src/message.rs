@@ -34,7 +34,7 @@ impl<'s> Message<'s> {
     pub(crate) fn code(&self) -> Result<String, Error> {
         let parts = self.parts();
         self.scope.check(parts.iter().map(|Part(name, ..)| name.as_str()))?;
-        let items = [self.structure(&parts), self.methods(&parts)?, self.debug(), self.checks(&parts)];
+        let items = [self.structure(&parts), self.methods(&parts)?, self.debug(), self.layout(&parts)];
         Ok(items.join("\n"))
     }
 
@@ -108,15 +108,12 @@ impl<'s> Message<'s> {
         })
     }
 
-    /// Returns the check that the structure lies in memory as others read it.
-    fn checks(&self, parts: &[Part]) -> String {
+    /// Returns the statement of how the structure lies in memory, which the compiler checks.
+    fn layout(&self, parts: &[Part]) -> String {
         let Self { name, size, .. } = self;
-        let whole = format!("assert!(size_of::<{name}>() == {size} && align_of::<{name}>() == 8);\n");
-        let check = |Part(part, _, at, ..): &Part| {
-            format!("assert!(::core::mem::offset_of!({name}, {part}) == {at});\n")
-        };
-        let checks: String = [whole].into_iter().chain(parts.iter().map(check)).collect();
-        format!("const _: () = {{\n{}}};\n", indented(&checks))
+        let parts: String =
+            parts.iter().map(|Part(part, of, at, ..)| format!("{at} {part}: {of},\n")).collect();
+        format!("::bertha_managed::layout!({name}: {size} {{\n{}}});\n", indented(&parts))
     }
 }
 

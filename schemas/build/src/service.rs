@@ -1,7 +1,7 @@
 //! A service: its schema, and a type for each of its methods.
 
 use crate::Error;
-use crate::code::MAY_BE_UNUSED;
+use crate::code::{MAY_BE_UNUSED, indented};
 use crate::names;
 use crate::source::Scope;
 use crate::stubs;
@@ -23,60 +23,36 @@ pub(crate) fn code(
         "/// The descriptor set, of which `Schema::read` makes the schema of the service.\n\
          pub const DESCRIPTORS: &[u8] = include_bytes!(\"{file}\");\n"
     )];
-    items.push(service_type(&scope.name));
+    items.push(
+        "/// The service, as a type.\n\
+         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]\n\
+         pub struct Service;\n"
+            .into(),
+    );
+    let mut stated = String::new();
     for (index, method) in described.method.iter().enumerate() {
         let number = schema.methods().iter().position(|other| other.name == method.name());
-        items.push(item(scope, index, method, number.unwrap_or_default()));
+        items.push(method_type(scope, index, method));
+        stated += &statement(scope, method, number.unwrap_or_default());
     }
+    let stated = indented(&format!("Service: \"{}\", DESCRIPTORS;\n{stated}", scope.name));
+    items.push(format!("::bertha_managed::service! {{\n{stated}}}\n"));
     items.extend(stubs::items(scope, described));
     let head = format!("{}{MAY_BE_UNUSED}pub mod {}", scope.docs("service"), names::module(described.name()));
     Ok((scope.block(&head, &items)?, descriptors))
 }
 
-/// Permission for a promise that the assertions about structures keep.
-const UNSAFE: &str =
-    "#[allow(unsafe_code, reason = \"the layout of each structure is asserted where it is defined\")]";
-
-/// Returns the type of the service.
-fn service_type(name: &str) -> String {
-    format!(
-        "/// The service, as a type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Service;
-
-// SAFETY: structures are laid out as their assertions say, and consist of numbers and of what heaps offer.
-{UNSAFE}
-unsafe impl ::bertha_managed::Service for Service {{
-    const NAME: &'static str = \"{name}\";
-
-    fn descriptors() -> &'static [u8] {{
-        DESCRIPTORS
-    }}
-}}
-"
-    )
-}
-
 /// Returns the type of a method.
-fn item(scope: &Scope<'_>, index: usize, method: &MethodDescriptorProto, number: usize) -> String {
+fn method_type(scope: &Scope<'_>, index: usize, method: &MethodDescriptorProto) -> String {
     let (name, described) = (names::type_name(method.name()), method.name());
     let docs = scope.part(2, index, described).docs("method");
+    format!("{docs}#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]\npub struct {name};\n")
+}
+
+/// Returns the line that states what a method is in the schema.
+fn statement(scope: &Scope<'_>, method: &MethodDescriptorProto, number: usize) -> String {
+    let (name, described) = (names::type_name(method.name()), method.name());
     let path = |reference| scope.source.path(&scope.modules, reference);
     let (request, response) = (path(method.input_type()), path(method.output_type()));
-    format!(
-        "{docs}#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct {name};
-
-// SAFETY: the number and the types are those of the method in the schema.
-{UNSAFE}
-unsafe impl ::bertha_managed::Method for {name} {{
-    type Service = Service;
-    type Request = {request};
-    type Response = {response};
-
-    const NAME: &'static str = \"{described}\";
-    const NUMBER: u32 = {number};
-}}
-"
-    )
+    format!("{name}: {number} \"{described}\" {request} => {response};\n")
 }

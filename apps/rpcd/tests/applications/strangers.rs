@@ -99,7 +99,8 @@ async fn names_of_the_daemons_own_rows_are_refused() {
         let hello = Hello { application: application.into(), service: service.into(), ..hello() };
         refusal(&daemon, &hello.to_bytes().unwrap())
     };
-    let expected = "the name of an application may not be \"(others)\": names in parentheses are the daemon's own";
+    let expected =
+        "the name of an application may not be \"(others)\": names in parentheses are the daemon's own";
     assert!(named("(others)", "hotel").contains(expected));
     assert!(named("stranger", "(others)").contains("the name of a service may not be"));
     assert!(named("HTTP/2 at 10.0.0.1", "hotel").contains("names that end with an address"));

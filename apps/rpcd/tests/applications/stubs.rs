@@ -13,7 +13,7 @@ pub(crate) mod generated {
 }
 
 use crate::hotel::Running;
-use bertha_managed::application::Lent;
+use bertha_managed::application::{Attach, Lent};
 use bertha_managed::heap::Heap;
 use bertha_managed::{Failure, FailureKind};
 use generated::hotels::{Client, Handler, Server};
@@ -41,6 +41,56 @@ impl Handler for Hotels {
     async fn book(&self, _: Lent<Booking>, heap: &Heap) -> Result<Booking, Failure> {
         Ok(Booking::new_in(heap))
     }
+}
+
+/// Types that are laid out as they say, and not as the schema of the service says.
+mod unsuitable {
+    use bertha_managed::heap::{String, Vec};
+
+    #[repr(C, align(8))]
+    pub(super) struct Named {
+        _number: u64,
+        name: String,
+    }
+    bertha_managed::layout!(Named: 24 { 0 _number: u64, 8 name: String });
+
+    #[repr(C, align(8))]
+    pub(super) struct Found {
+        names: Vec<Named>,
+        _further: [u64; 2],
+    }
+    bertha_managed::layout!(Found: 32 { 0 names: Vec<Named>, 16 _further: [u64; 2] });
+}
+
+/// Attaches as a client of a service whose method has these types, where no daemon is. Returns why not.
+macro_rules! refusal {
+    ($number:literal $called:literal $request:ty => $response:ty) => {{
+        struct Service;
+        struct Called;
+        bertha_managed::service! {
+            Service: "hotel.Hotels", generated::hotels::DESCRIPTORS;
+            Called: $number $called $request => $response;
+        }
+        let attach = Attach::new("/nowhere", "test").within(Duration::ZERO);
+        let [client, server] = [
+            attach.client::<Service>("hotels").await.map(drop).unwrap_err(),
+            attach.server::<Service>("hotels").await.map(drop).unwrap_err(),
+        ];
+        assert_eq!(client.to_string(), server.to_string());
+        client.to_string()
+    }};
+}
+
+#[tokio::test]
+async fn types_that_do_not_suit_the_schema_are_refused_before_there_is_a_message() {
+    let right = refusal!(1 "Nearby" NearbyRequest => NearbyResponse);
+    assert!(right.contains("/nowhere"), "{right}");
+    let size = refusal!(1 "Nearby" unsuitable::Named => NearbyResponse);
+    assert!(size.contains("the type of hotel.NearbyRequest is not as the schema says"), "{size}");
+    let deep = refusal!(1 "Nearby" NearbyRequest => unsuitable::Found);
+    assert!(deep.contains("the type of hotel.NearbyResponse is not as the schema says"), "{deep}");
+    let other = refusal!(0 "Nearby" NearbyRequest => NearbyResponse);
+    assert!(other.contains("method 0 of the schema is not hotel.Hotels.Nearby"), "{other}");
 }
 
 #[tokio::test]

@@ -72,14 +72,13 @@ impl ::core::fmt::Debug for Option_ {
     }
 }
 
-const _: () = {
-    assert!(size_of::<Option_>() == 48 && align_of::<Option_>() == 8);
-    assert!(::core::mem::offset_of!(Option_, _present) == 0);
-    assert!(::core::mem::offset_of!(Option_, some) == 8);
-    assert!(::core::mem::offset_of!(Option_, heap) == 24);
-    assert!(::core::mem::offset_of!(Option_, _padding_28) == 28);
-    assert!(::core::mem::offset_of!(Option_, option) == 32);
-};
+::bertha_managed::layout!(Option_: 48 {
+    0 _present: [u64; 1],
+    8 some: heap::Vec<Option_>,
+    24 heap: i32,
+    28 _padding_28: [u8; 4],
+    32 option: heap::Vec<option::OptionEntry>,
+});
 
 /// Types that belong to the message `Option`.
 pub mod option {
@@ -132,11 +131,10 @@ pub mod option {
         }
     }
 
-    const _: () = {
-        assert!(size_of::<OptionEntry>() == 24 && align_of::<OptionEntry>() == 8);
-        assert!(::core::mem::offset_of!(OptionEntry, key) == 0);
-        assert!(::core::mem::offset_of!(OptionEntry, value) == 16);
-    };
+    ::bertha_managed::layout!(OptionEntry: 24 {
+        0 key: heap::String,
+        16 value: Option<heap::Box<super::Option_>>,
+    });
 }
 
 /// The message `Heap`.
@@ -1481,84 +1479,83 @@ impl ::core::fmt::Debug for Heap {
     }
 }
 
-const _: () = {
-    assert!(size_of::<Heap>() == 144 && align_of::<Heap>() == 8);
-    assert!(::core::mem::offset_of!(Heap, _present) == 0);
-    assert!(::core::mem::offset_of!(Heap, r#box) == 16);
-    assert!(::core::mem::offset_of!(Heap, _padding_20) == 20);
-    assert!(::core::mem::offset_of!(Heap, f) == 24);
-    assert!(::core::mem::offset_of!(Heap, fmt) == 32);
-    assert!(::core::mem::offset_of!(Heap, self_) == 48);
-    assert!(::core::mem::offset_of!(Heap, super_) == 56);
-    assert!(::core::mem::offset_of!(Heap, _padding_60) == 60);
-    assert!(::core::mem::offset_of!(Heap, r#loop) == 64);
-    assert!(::core::mem::offset_of!(Heap, b0) == 72);
-    assert!(::core::mem::offset_of!(Heap, b1) == 73);
-    assert!(::core::mem::offset_of!(Heap, b2) == 74);
-    assert!(::core::mem::offset_of!(Heap, b3) == 75);
-    assert!(::core::mem::offset_of!(Heap, b4) == 76);
-    assert!(::core::mem::offset_of!(Heap, b5) == 77);
-    assert!(::core::mem::offset_of!(Heap, b6) == 78);
-    assert!(::core::mem::offset_of!(Heap, b7) == 79);
-    assert!(::core::mem::offset_of!(Heap, b8) == 80);
-    assert!(::core::mem::offset_of!(Heap, b9) == 81);
-    assert!(::core::mem::offset_of!(Heap, b10) == 82);
-    assert!(::core::mem::offset_of!(Heap, b11) == 83);
-    assert!(::core::mem::offset_of!(Heap, b12) == 84);
-    assert!(::core::mem::offset_of!(Heap, b13) == 85);
-    assert!(::core::mem::offset_of!(Heap, b14) == 86);
-    assert!(::core::mem::offset_of!(Heap, b15) == 87);
-    assert!(::core::mem::offset_of!(Heap, b16) == 88);
-    assert!(::core::mem::offset_of!(Heap, b17) == 89);
-    assert!(::core::mem::offset_of!(Heap, b18) == 90);
-    assert!(::core::mem::offset_of!(Heap, b19) == 91);
-    assert!(::core::mem::offset_of!(Heap, b20) == 92);
-    assert!(::core::mem::offset_of!(Heap, b21) == 93);
-    assert!(::core::mem::offset_of!(Heap, b22) == 94);
-    assert!(::core::mem::offset_of!(Heap, b23) == 95);
-    assert!(::core::mem::offset_of!(Heap, b24) == 96);
-    assert!(::core::mem::offset_of!(Heap, b25) == 97);
-    assert!(::core::mem::offset_of!(Heap, b26) == 98);
-    assert!(::core::mem::offset_of!(Heap, b27) == 99);
-    assert!(::core::mem::offset_of!(Heap, b28) == 100);
-    assert!(::core::mem::offset_of!(Heap, b29) == 101);
-    assert!(::core::mem::offset_of!(Heap, b30) == 102);
-    assert!(::core::mem::offset_of!(Heap, b31) == 103);
-    assert!(::core::mem::offset_of!(Heap, b32) == 104);
-    assert!(::core::mem::offset_of!(Heap, b33) == 105);
-    assert!(::core::mem::offset_of!(Heap, b34) == 106);
-    assert!(::core::mem::offset_of!(Heap, b35) == 107);
-    assert!(::core::mem::offset_of!(Heap, b36) == 108);
-    assert!(::core::mem::offset_of!(Heap, b37) == 109);
-    assert!(::core::mem::offset_of!(Heap, b38) == 110);
-    assert!(::core::mem::offset_of!(Heap, b39) == 111);
-    assert!(::core::mem::offset_of!(Heap, b40) == 112);
-    assert!(::core::mem::offset_of!(Heap, b41) == 113);
-    assert!(::core::mem::offset_of!(Heap, b42) == 114);
-    assert!(::core::mem::offset_of!(Heap, b43) == 115);
-    assert!(::core::mem::offset_of!(Heap, b44) == 116);
-    assert!(::core::mem::offset_of!(Heap, b45) == 117);
-    assert!(::core::mem::offset_of!(Heap, b46) == 118);
-    assert!(::core::mem::offset_of!(Heap, b47) == 119);
-    assert!(::core::mem::offset_of!(Heap, b48) == 120);
-    assert!(::core::mem::offset_of!(Heap, b49) == 121);
-    assert!(::core::mem::offset_of!(Heap, b50) == 122);
-    assert!(::core::mem::offset_of!(Heap, b51) == 123);
-    assert!(::core::mem::offset_of!(Heap, b52) == 124);
-    assert!(::core::mem::offset_of!(Heap, b53) == 125);
-    assert!(::core::mem::offset_of!(Heap, b54) == 126);
-    assert!(::core::mem::offset_of!(Heap, b55) == 127);
-    assert!(::core::mem::offset_of!(Heap, b56) == 128);
-    assert!(::core::mem::offset_of!(Heap, b57) == 129);
-    assert!(::core::mem::offset_of!(Heap, b58) == 130);
-    assert!(::core::mem::offset_of!(Heap, b59) == 131);
-    assert!(::core::mem::offset_of!(Heap, b60) == 132);
-    assert!(::core::mem::offset_of!(Heap, b61) == 133);
-    assert!(::core::mem::offset_of!(Heap, b62) == 134);
-    assert!(::core::mem::offset_of!(Heap, b63) == 135);
-    assert!(::core::mem::offset_of!(Heap, b64) == 136);
-    assert!(::core::mem::offset_of!(Heap, _padding_137) == 137);
-};
+::bertha_managed::layout!(Heap: 144 {
+    0 _present: [u64; 2],
+    16 r#box: u32,
+    20 _padding_20: [u8; 4],
+    24 f: Option<heap::Box<heap_::Str>>,
+    32 fmt: heap::Vec<heap_::Vec>,
+    48 self_: Option<heap::Box<Heap>>,
+    56 super_: heap_::Vec,
+    60 _padding_60: [u8; 4],
+    64 r#loop: Option<heap::Box<heap_::Str>>,
+    72 b0: bool,
+    73 b1: bool,
+    74 b2: bool,
+    75 b3: bool,
+    76 b4: bool,
+    77 b5: bool,
+    78 b6: bool,
+    79 b7: bool,
+    80 b8: bool,
+    81 b9: bool,
+    82 b10: bool,
+    83 b11: bool,
+    84 b12: bool,
+    85 b13: bool,
+    86 b14: bool,
+    87 b15: bool,
+    88 b16: bool,
+    89 b17: bool,
+    90 b18: bool,
+    91 b19: bool,
+    92 b20: bool,
+    93 b21: bool,
+    94 b22: bool,
+    95 b23: bool,
+    96 b24: bool,
+    97 b25: bool,
+    98 b26: bool,
+    99 b27: bool,
+    100 b28: bool,
+    101 b29: bool,
+    102 b30: bool,
+    103 b31: bool,
+    104 b32: bool,
+    105 b33: bool,
+    106 b34: bool,
+    107 b35: bool,
+    108 b36: bool,
+    109 b37: bool,
+    110 b38: bool,
+    111 b39: bool,
+    112 b40: bool,
+    113 b41: bool,
+    114 b42: bool,
+    115 b43: bool,
+    116 b44: bool,
+    117 b45: bool,
+    118 b46: bool,
+    119 b47: bool,
+    120 b48: bool,
+    121 b49: bool,
+    122 b50: bool,
+    123 b51: bool,
+    124 b52: bool,
+    125 b53: bool,
+    126 b54: bool,
+    127 b55: bool,
+    128 b56: bool,
+    129 b57: bool,
+    130 b58: bool,
+    131 b59: bool,
+    132 b60: bool,
+    133 b61: bool,
+    134 b62: bool,
+    135 b63: bool,
+    136 b64: bool,
+    137 _padding_137: [u8; 7],
+});
 
 /// Types that belong to the message `Heap`.
 pub mod heap_ {
@@ -1610,15 +1607,16 @@ pub mod heap_ {
         }
     }
 
-    const _: () = {
-        assert!(size_of::<Str>() == 16 && align_of::<Str>() == 8);
-        assert!(::core::mem::offset_of!(Str, str) == 0);
-    };
+    ::bertha_managed::layout!(Str: 16 {
+        0 str: heap::Vec<heap::String>,
+    });
 
     /// The enumeration `Heap.Vec`.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
     #[repr(transparent)]
     pub struct Vec(pub i32);
+
+    ::bertha_managed::enumeration!(Vec);
 
     #[allow(dead_code, reason = "a program uses a part of a schema")]
     impl Vec {
@@ -1654,44 +1652,18 @@ pub mod super_ {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub struct Service;
 
-    // SAFETY: structures are laid out as their assertions say, and consist of numbers and of what heaps offer.
-    #[allow(unsafe_code, reason = "the layout of each structure is asserted where it is defined")]
-    unsafe impl ::bertha_managed::Service for Service {
-        const NAME: &'static str = "Super";
-
-        fn descriptors() -> &'static [u8] {
-            DESCRIPTORS
-        }
-    }
-
     /// The method `Super.option`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub struct Option_;
-
-    // SAFETY: the number and the types are those of the method in the schema.
-    #[allow(unsafe_code, reason = "the layout of each structure is asserted where it is defined")]
-    unsafe impl ::bertha_managed::Method for Option_ {
-        type Service = Service;
-        type Request = super::Option_;
-        type Response = super::Heap;
-
-        const NAME: &'static str = "option";
-        const NUMBER: u32 = 0;
-    }
 
     /// The method `Super.self`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub struct Self_;
 
-    // SAFETY: the number and the types are those of the method in the schema.
-    #[allow(unsafe_code, reason = "the layout of each structure is asserted where it is defined")]
-    unsafe impl ::bertha_managed::Method for Self_ {
-        type Service = Service;
-        type Request = super::Option_;
-        type Response = super::Option_;
-
-        const NAME: &'static str = "self";
-        const NUMBER: u32 = 1;
+    ::bertha_managed::service! {
+        Service: "Super", DESCRIPTORS;
+        Option_: 0 "option" super::Option_ => super::Heap;
+        Self_: 1 "self" super::Option_ => super::Option_;
     }
 
     /// A client of the service. Any number of tasks call at once.

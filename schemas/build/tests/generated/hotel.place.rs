@@ -64,10 +64,9 @@ impl ::core::fmt::Debug for Point {
     }
 }
 
-const _: () = {
-    assert!(size_of::<Point>() == 24 && align_of::<Point>() == 8);
-    assert!(::core::mem::offset_of!(Point, latitude) == 0);
-    assert!(::core::mem::offset_of!(Point, longitude) == 8);
-    assert!(::core::mem::offset_of!(Point, self_) == 16);
-    assert!(::core::mem::offset_of!(Point, _padding_20) == 20);
-};
+::bertha_managed::layout!(Point: 24 {
+    0 latitude: f64,
+    8 longitude: f64,
+    16 self_: u32,
+    20 _padding_20: [u8; 4],
+});

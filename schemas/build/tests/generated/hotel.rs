@@ -24,10 +24,9 @@ impl ::core::fmt::Debug for Empty {
     }
 }
 
-const _: () = {
-    assert!(size_of::<Empty>() == 8 && align_of::<Empty>() == 8);
-    assert!(::core::mem::offset_of!(Empty, _padding_0) == 0);
-};
+::bertha_managed::layout!(Empty: 8 {
+    0 _padding_0: [u8; 8],
+});
 
 /// A search for hotels.
 #[repr(C, align(8))]
@@ -168,19 +167,18 @@ impl ::core::fmt::Debug for NearbyRequest {
     }
 }
 
-const _: () = {
-    assert!(size_of::<NearbyRequest>() == 88 && align_of::<NearbyRequest>() == 8);
-    assert!(::core::mem::offset_of!(NearbyRequest, _present) == 0);
-    assert!(::core::mem::offset_of!(NearbyRequest, around) == 8);
-    assert!(::core::mem::offset_of!(NearbyRequest, nights) == 16);
-    assert!(::core::mem::offset_of!(NearbyRequest, _padding_20) == 20);
-    assert!(::core::mem::offset_of!(NearbyRequest, most) == 24);
-    assert!(::core::mem::offset_of!(NearbyRequest, chain) == 32);
-    assert!(::core::mem::offset_of!(NearbyRequest, is_quiet) == 48);
-    assert!(::core::mem::offset_of!(NearbyRequest, _padding_49) == 49);
-    assert!(::core::mem::offset_of!(NearbyRequest, kinds) == 56);
-    assert!(::core::mem::offset_of!(NearbyRequest, words) == 72);
-};
+::bertha_managed::layout!(NearbyRequest: 88 {
+    0 _present: [u64; 1],
+    8 around: Option<heap::Box<place::Point>>,
+    16 nights: i32,
+    20 _padding_20: [u8; 4],
+    24 most: u64,
+    32 chain: heap::String,
+    48 is_quiet: bool,
+    49 _padding_49: [u8; 7],
+    56 kinds: heap::Vec<Kind>,
+    72 words: heap::Vec<heap::String>,
+});
 
 /// The message `hotel.NearbyResponse`.
 #[repr(C, align(8))]
@@ -229,11 +227,10 @@ impl ::core::fmt::Debug for NearbyResponse {
     }
 }
 
-const _: () = {
-    assert!(size_of::<NearbyResponse>() == 32 && align_of::<NearbyResponse>() == 8);
-    assert!(::core::mem::offset_of!(NearbyResponse, hotels) == 0);
-    assert!(::core::mem::offset_of!(NearbyResponse, further) == 16);
-};
+::bertha_managed::layout!(NearbyResponse: 32 {
+    0 hotels: heap::Vec<Hotel>,
+    16 further: heap::Vec<nearby_response::FurtherEntry>,
+});
 
 /// Types that belong to the message `hotel.NearbyResponse`.
 pub mod nearby_response {
@@ -286,11 +283,10 @@ pub mod nearby_response {
         }
     }
 
-    const _: () = {
-        assert!(size_of::<FurtherEntry>() == 24 && align_of::<FurtherEntry>() == 8);
-        assert!(::core::mem::offset_of!(FurtherEntry, key) == 0);
-        assert!(::core::mem::offset_of!(FurtherEntry, value) == 16);
-    };
+    ::bertha_managed::layout!(FurtherEntry: 24 {
+        0 key: heap::String,
+        16 value: Option<heap::Box<super::NearbyRequest>>,
+    });
 }
 
 /// The message `hotel.Hotel`.
@@ -448,21 +444,20 @@ impl ::core::fmt::Debug for Hotel {
     }
 }
 
-const _: () = {
-    assert!(size_of::<Hotel>() == 128 && align_of::<Hotel>() == 8);
-    assert!(::core::mem::offset_of!(Hotel, name) == 0);
-    assert!(::core::mem::offset_of!(Hotel, kind) == 16);
-    assert!(::core::mem::offset_of!(Hotel, _padding_20) == 20);
-    assert!(::core::mem::offset_of!(Hotel, rating) == 24);
-    assert!(::core::mem::offset_of!(Hotel, open) == 32);
-    assert!(::core::mem::offset_of!(Hotel, _padding_33) == 33);
-    assert!(::core::mem::offset_of!(Hotel, annexes) == 40);
-    assert!(::core::mem::offset_of!(Hotel, owner) == 56);
-    assert!(::core::mem::offset_of!(Hotel, prices) == 64);
-    assert!(::core::mem::offset_of!(Hotel, flags) == 80);
-    assert!(::core::mem::offset_of!(Hotel, r#type) == 96);
-    assert!(::core::mem::offset_of!(Hotel, pictures) == 112);
-};
+::bertha_managed::layout!(Hotel: 128 {
+    0 name: heap::String,
+    16 kind: Kind,
+    20 _padding_20: [u8; 4],
+    24 rating: f64,
+    32 open: bool,
+    33 _padding_33: [u8; 7],
+    40 annexes: heap::Vec<Hotel>,
+    56 owner: Option<heap::Box<Hotel>>,
+    64 prices: heap::Vec<f32>,
+    80 flags: heap::Vec<bool>,
+    96 r#type: heap::Vec<u8>,
+    112 pictures: heap::Vec<heap::Vec<u8>>,
+});
 
 /// The message `hotel.Booking`.
 #[repr(C, align(8))]
@@ -625,23 +620,22 @@ impl ::core::fmt::Debug for Booking {
     }
 }
 
-const _: () = {
-    assert!(size_of::<Booking>() == 120 && align_of::<Booking>() == 8);
-    assert!(::core::mem::offset_of!(Booking, _present) == 0);
-    assert!(::core::mem::offset_of!(Booking, state) == 8);
-    assert!(::core::mem::offset_of!(Booking, _padding_12) == 12);
-    assert!(::core::mem::offset_of!(Booking, number) == 16);
-    assert!(::core::mem::offset_of!(Booking, refusal) == 24);
-    assert!(::core::mem::offset_of!(Booking, arrival) == 40);
-    assert!(::core::mem::offset_of!(Booking, _padding_44) == 44);
-    assert!(::core::mem::offset_of!(Booking, stay) == 48);
-    assert!(::core::mem::offset_of!(Booking, token) == 56);
-    assert!(::core::mem::offset_of!(Booking, boards) == 72);
-    assert!(::core::mem::offset_of!(Booking, note) == 88);
-    assert!(::core::mem::offset_of!(Booking, earlier) == 104);
-    assert!(::core::mem::offset_of!(Booking, board) == 112);
-    assert!(::core::mem::offset_of!(Booking, _padding_116) == 116);
-};
+::bertha_managed::layout!(Booking: 120 {
+    0 _present: [u64; 1],
+    8 state: u32,
+    12 _padding_12: [u8; 4],
+    16 number: i64,
+    24 refusal: heap::String,
+    40 arrival: u32,
+    44 _padding_44: [u8; 4],
+    48 stay: Option<heap::Box<booking::Stay>>,
+    56 token: heap::Vec<u8>,
+    72 boards: heap::Vec<booking::BoardsEntry>,
+    88 note: heap::Vec<u8>,
+    104 earlier: Option<heap::Box<booking::Stay>>,
+    112 board: booking::stay::Board,
+    116 _padding_116: [u8; 4],
+});
 
 /// Types that belong to the message `hotel.Booking`.
 pub mod booking {
@@ -766,17 +760,16 @@ pub mod booking {
         }
     }
 
-    const _: () = {
-        assert!(size_of::<Stay>() == 56 && align_of::<Stay>() == 8);
-        assert!(::core::mem::offset_of!(Stay, _present) == 0);
-        assert!(::core::mem::offset_of!(Stay, extra) == 8);
-        assert!(::core::mem::offset_of!(Stay, _padding_12) == 12);
-        assert!(::core::mem::offset_of!(Stay, hotel) == 16);
-        assert!(::core::mem::offset_of!(Stay, rooms) == 24);
-        assert!(::core::mem::offset_of!(Stay, board) == 40);
-        assert!(::core::mem::offset_of!(Stay, discount) == 44);
-        assert!(::core::mem::offset_of!(Stay, fee) == 48);
-    };
+    ::bertha_managed::layout!(Stay: 56 {
+        0 _present: [u64; 1],
+        8 extra: u32,
+        12 _padding_12: [u8; 4],
+        16 hotel: Option<heap::Box<super::Hotel>>,
+        24 rooms: heap::Vec<i32>,
+        40 board: stay::Board,
+        44 discount: f32,
+        48 fee: i64,
+    });
 
     /// Types that belong to the message `hotel.Booking.Stay`.
     pub mod stay {
@@ -794,6 +787,8 @@ pub mod booking {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
         #[repr(transparent)]
         pub struct Board(pub i32);
+
+        ::bertha_managed::enumeration!(Board);
 
         #[allow(dead_code, reason = "a program uses a part of a schema")]
         impl Board {
@@ -870,17 +865,18 @@ pub mod booking {
         }
     }
 
-    const _: () = {
-        assert!(size_of::<BoardsEntry>() == 8 && align_of::<BoardsEntry>() == 8);
-        assert!(::core::mem::offset_of!(BoardsEntry, key) == 0);
-        assert!(::core::mem::offset_of!(BoardsEntry, value) == 4);
-    };
+    ::bertha_managed::layout!(BoardsEntry: 8 {
+        0 key: i32,
+        4 value: stay::Board,
+    });
 }
 
 /// The kind of a hotel.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct Kind(pub i32);
+
+::bertha_managed::enumeration!(Kind);
 
 #[allow(dead_code, reason = "a program uses a part of a schema")]
 impl Kind {
@@ -926,44 +922,18 @@ pub mod hotels {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub struct Service;
 
-    // SAFETY: structures are laid out as their assertions say, and consist of numbers and of what heaps offer.
-    #[allow(unsafe_code, reason = "the layout of each structure is asserted where it is defined")]
-    unsafe impl ::bertha_managed::Service for Service {
-        const NAME: &'static str = "hotel.Hotels";
-
-        fn descriptors() -> &'static [u8] {
-            DESCRIPTORS
-        }
-    }
-
     /// Returns the hotels near a place.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub struct Nearby;
-
-    // SAFETY: the number and the types are those of the method in the schema.
-    #[allow(unsafe_code, reason = "the layout of each structure is asserted where it is defined")]
-    unsafe impl ::bertha_managed::Method for Nearby {
-        type Service = Service;
-        type Request = super::NearbyRequest;
-        type Response = super::NearbyResponse;
-
-        const NAME: &'static str = "Nearby";
-        const NUMBER: u32 = 1;
-    }
 
     /// The method `hotel.Hotels.Book`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub struct Book;
 
-    // SAFETY: the number and the types are those of the method in the schema.
-    #[allow(unsafe_code, reason = "the layout of each structure is asserted where it is defined")]
-    unsafe impl ::bertha_managed::Method for Book {
-        type Service = Service;
-        type Request = super::Booking;
-        type Response = super::Booking;
-
-        const NAME: &'static str = "Book";
-        const NUMBER: u32 = 0;
+    ::bertha_managed::service! {
+        Service: "hotel.Hotels", DESCRIPTORS;
+        Nearby: 1 "Nearby" super::NearbyRequest => super::NearbyResponse;
+        Book: 0 "Book" super::Booking => super::Booking;
     }
 
     /// A client of the service. Any number of tasks call at once.
@@ -1066,29 +1036,13 @@ pub mod health {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub struct Service;
 
-    // SAFETY: structures are laid out as their assertions say, and consist of numbers and of what heaps offer.
-    #[allow(unsafe_code, reason = "the layout of each structure is asserted where it is defined")]
-    unsafe impl ::bertha_managed::Service for Service {
-        const NAME: &'static str = "hotel.Health";
-
-        fn descriptors() -> &'static [u8] {
-            DESCRIPTORS
-        }
-    }
-
     /// The method `hotel.Health.Check`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub struct Check;
 
-    // SAFETY: the number and the types are those of the method in the schema.
-    #[allow(unsafe_code, reason = "the layout of each structure is asserted where it is defined")]
-    unsafe impl ::bertha_managed::Method for Check {
-        type Service = Service;
-        type Request = super::Empty;
-        type Response = super::Empty;
-
-        const NAME: &'static str = "Check";
-        const NUMBER: u32 = 0;
+    ::bertha_managed::service! {
+        Service: "hotel.Health", DESCRIPTORS;
+        Check: 0 "Check" super::Empty => super::Empty;
     }
 
     /// A client of the service. Any number of tasks call at once.
