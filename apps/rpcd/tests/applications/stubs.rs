@@ -1,5 +1,4 @@
 //! Clients and servers of generated types.
-#![allow(unsafe_code)]
 
 /// The types of the package `hotel`, as the generator's tests have them.
 #[allow(unreachable_pub, reason = "a library of these types exports them")]

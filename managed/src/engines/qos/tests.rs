@@ -87,7 +87,7 @@ fn small_requests_go_first_and_large_ones_one_at_a_time_beside_small_calls() {
 fn large_requests_have_the_room_together_and_callers_take_turns() {
     let [mut one, mut other] = callers();
     assert_eq!(one.send((0..6).map(large), ZERO), [0, 1, 2]);
-    assert_eq!(other.send((0..2).map(large), ZERO), []);
+    assert_eq!(other.send((0..2).map(large), ZERO), [0; 0]);
     one.answer(1, ZERO);
     assert_eq!((other.woken(ZERO), one.woken(ZERO)), (None, Some(vec![3])));
     let failure = Refusal { kind: FailureKind::Failed, reason: "no".into() };
@@ -108,7 +108,7 @@ fn a_request_larger_than_all_room_goes_alone() {
     let [mut one, mut other] = callers();
     let huge = |call| Message { bytes: u32::MAX, ..request(call) };
     assert_eq!(one.send([huge(0), large(1)], ZERO), [0]);
-    assert_eq!(other.send([huge(0), large(1)], ZERO), []);
+    assert_eq!(other.send([huge(0), large(1)], ZERO), [0; 0]);
     one.answer(0, ZERO);
     assert_eq!(one.woken(ZERO), Some(vec![1]));
     one.answer(1, ZERO);
@@ -137,7 +137,7 @@ fn the_first_that_waits_goes_after_the_hold_whatever_others_do() {
 fn a_call_that_takes_long_holds_nobody() {
     let [mut one, mut other] = callers();
     other.send([request(0), large(1)], ZERO);
-    assert_eq!(one.send([large(0)], millis(9)), []);
+    assert_eq!(one.send([large(0)], millis(9)), [0; 0]);
     assert_eq!(one.send([large(1)], millis(10)), [0, 1], "the calls are their servers'");
     // Late outcomes give nothing back a second time.
     other.answer(0, millis(11));
@@ -177,7 +177,7 @@ fn an_upgraded_engine_knows_its_calls_and_its_queue() {
     let mut parts = one.engine.take_apart();
     one.engine = Qos.restore(&mut parts, &one.binding).unwrap();
     assert_eq!((parts.held.len(), one.engine.due()), (0, Some(ZERO)), "it looks at once");
-    assert_eq!(one.send([large(3)], ZERO), []);
+    assert_eq!(one.send([large(3)], ZERO), [0; 0]);
     assert_eq!(other.send([large(0)], ZERO), [], "the calls are still on their way");
     one.answer(0, ZERO);
     assert_eq!(one.woken(ZERO), Some(vec![2]));
@@ -204,7 +204,7 @@ fn calls_of_an_engine_that_has_gone_hold_nobody_for_long() {
     let [mut one, mut other] = callers();
     one.send([request(0), large(1)], ZERO);
     drop(one);
-    assert_eq!(other.send([large(0)], millis(1)), []);
+    assert_eq!(other.send([large(0)], millis(1)), [0; 0]);
     assert_eq!(other.engine.due(), Some(millis(11)));
     assert_eq!(other.send([large(1)], millis(10)), [0, 1]);
 }
@@ -222,7 +222,7 @@ fn a_chain_gives_what_a_removed_engine_held_before_later_requests() {
     };
     assert_eq!(send(&mut chain, vec![large(0), request(1), large(2)]), [1, 0]);
     chain.upgrade("qos", Arc::new(Qos)).unwrap();
-    assert_eq!(send(&mut chain, vec![large(3)]), []);
+    assert_eq!(send(&mut chain, vec![large(3)]), [0; 0]);
     chain.remove("qos").unwrap();
     assert_eq!(send(&mut chain, vec![large(4)]), [2, 3, 4]);
     assert_eq!(chain.due(), None);
