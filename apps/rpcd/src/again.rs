@@ -1,9 +1,11 @@
 //! Calls that wait for a peer which does not take them, and go to another.
 
 use crate::caller::{self, Outcome};
-use crate::delivery;
+use crate::calls::{Call, Kept};
+use crate::delivery::{self, Place, Sent};
 use crate::details::Details;
 use crate::link::Link;
+use crate::routes::Routes;
 use crate::state::State;
 use bertha_managed::{Descriptor, Kind, Message, Refusal};
 use std::sync::Arc;
@@ -19,13 +21,12 @@ pub(crate) fn open(link: &Arc<Link>, state: &State) {
     }
 }
 
-/// Leads the calls that a peer has not heard of to others, each once, and fails those that have no other. They did not run.
+/// Leads the calls that a peer has not heard of to others, and fails those that have no other. They did not run.
 pub(crate) fn pass_all_on(link: &Arc<Link>, refusal: &Refusal, state: &State) {
     each(link, |descriptor| pass_on(link, &descriptor, Some(refusal), state));
 }
 
-/// Leads a call that a peer has not heard of to another. If there is a refusal, a call fails with it that has gone to another peer before, or
-/// has no other now.
+/// Leads a call that a peer has not heard of to another. If there is a refusal, a call fails with it that has no other peer now.
 pub(crate) fn pass_on(link: &Arc<Link>, descriptor: &Descriptor, refusal: Option<&Refusal>, state: &State) {
     let Descriptor::Request { call: number, method, message, milliseconds, trace } = *descriptor else {
         return;
@@ -35,32 +36,49 @@ pub(crate) fn pass_on(link: &Arc<Link>, descriptor: &Descriptor, refusal: Option
     let Some((caller, call)) = link.take_given(number) else { return };
     let request =
         Message { kind: Kind::Request, call, method, bytes: message.bytes, at: message.at, trace, content };
-    let given = give(&caller, &request, milliseconds, refusal, state);
+    // The request is in the memory of the daemon, and no message of the caller any more.
+    let sent = Sent { number: 0, milliseconds, place: Place::Copy };
+    let given = match caller.caller.lock().open.calls.get(call) {
+        Some(open) => give(open, &caller, &request, sent, refusal, state),
+        None => return,
+    };
     if let Err(refusal) = given {
         let outcome = Outcome::Failure { refusal, details: Details::OfDaemon, may_have_run: false };
         caller::on_outcome(&caller, call, outcome, state.now());
     }
 }
 
+/// Leads a call that a peer has taken and did not run to another. Returns false if the request is not there any more, or there is no other.
+pub(crate) fn try_other(caller: &Arc<Link>, call: u64, refusal: &Refusal, state: &State) -> bool {
+    let calls = &mut caller.caller.lock().open.calls;
+    // A call that was cancelled goes nowhere.
+    let Some(open) = calls.get(call) else { return true };
+    let Some(Kept { at, bytes, trace, content }) = open.kept.take() else { return false };
+    let request = Message { kind: Kind::Request, call, method: open.method, bytes, at, trace, content };
+    let sent = Sent { number: open.message, milliseconds: open.milliseconds, place: Place::Kept };
+    let given = give(open, caller, &request, sent, Some(refusal), state);
+    let Message { at, bytes, trace, content, .. } = request;
+    open.kept = Some(Kept { at, bytes, trace, content });
+    given.is_ok()
+}
+
 /// Gives a request to another peer.
 fn give(
+    open: &mut Call<Arc<Link>>,
     caller: &Arc<Link>,
     request: &Message,
-    milliseconds: u32,
+    sent: Sent,
     refusal: Option<&Refusal>,
     state: &State,
 ) -> Result<(), Refusal> {
-    let calls = &mut caller.caller.lock().open.calls;
-    let Some(open) = calls.get(request.call) else { return Ok(()) };
     if let Some(refusal) = refusal
-        && (open.is_second || !state.services.has_any(caller, state.now()))
+        && (usize::from(open.tried) >= Routes::MOST || !state.services.has_any(caller, state.now()))
     {
         return Err(refusal.clone());
     }
-    // The request is in the memory of the daemon, and no message of the caller any more.
-    let given = delivery::deliver(&state.services, caller, request, (0, milliseconds), state.now())?;
+    let given = delivery::deliver(&state.services, caller, request, sent, state.now())?;
     open.server = Some((given.server, given.number));
-    open.is_second = true;
+    open.tried = open.tried.saturating_add(1);
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! The way of requests from a caller to a server, and of outcomes back.
 
-use crate::calls::{Calls, NotBegun};
-use crate::delivery::{self, Given};
+use crate::calls::{Calls, Kept, NotBegun};
+use crate::delivery::{self, Given, Place, Sent};
 use crate::details::Details;
 use crate::link::{Caller, Link, Open};
 use crate::memory::Leaving;
@@ -166,9 +166,14 @@ fn message_of(call: u64, method: u32, kind: Kind, message: InHeap) -> Message {
 /// Gives a request that has passed all engines to the server.
 fn give(link: &Arc<Link>, open: &mut Open, request: Message, now: Duration, services: &Services) {
     let Some(call) = open.calls.get(request.call) else { return };
-    let sent = (call.message, call.milliseconds);
+    let sent = Sent { number: call.message, milliseconds: call.milliseconds, place: Place::New };
     match delivery::deliver(services, link, &request, sent, now) {
-        Ok(Given { server, number, is_held }) => {
+        Ok(Given { server, number, is_kept: true, .. }) => {
+            let Message { at, bytes, trace, content, .. } = request;
+            call.server = Some((server, number));
+            call.kept = Some(Kept { at, bytes, trace, content });
+        }
+        Ok(Given { server, number, is_held, .. }) => {
             call.server = Some((server, number));
             if !is_held {
                 link.done(call.message);
@@ -229,10 +234,10 @@ fn tell(
     }
 }
 
-/// Ends a call. A request that no server has got is needed no more. Returns the failure that the server has stated.
+/// Ends a call. A request that no server has got, or that was kept, is needed no more. Returns the failure that the server has stated.
 fn end(link: &Link, calls: &mut Calls<Arc<Link>>, call: u64) -> Option<(Arc<str>, Details)> {
     let ended = calls.end(call)?;
-    if ended.server.is_none() {
+    if ended.server.is_none() || ended.kept.is_some() {
         link.done(ended.message);
     }
     ended.stated
@@ -240,13 +245,10 @@ fn end(link: &Link, calls: &mut Calls<Arc<Link>>, call: u64) -> Option<(Arc<str>
 
 /// Takes a call away from its server, whose outcome nobody wants.
 fn cancel(link: &Link, calls: &mut Calls<Arc<Link>>, call: u64) {
-    let server = calls.get(call).and_then(|open| open.server.take());
-    match server {
-        Some((server, number)) => {
-            calls.end(call);
-            delivery::cancel(&server, number);
-        }
-        None => drop(end(link, calls, call)),
+    let server = calls.get(call).and_then(|open| open.server.clone());
+    drop(end(link, calls, call));
+    if let Some((server, number)) = server {
+        delivery::cancel(&server, number);
     }
 }
 

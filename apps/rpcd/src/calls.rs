@@ -1,6 +1,8 @@
 //! The open calls of a caller, without I/O.
 
 use crate::details::Details;
+use bertha_managed::Trace;
+use bertha_schemas::PrivateMemory;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -28,10 +30,22 @@ pub(crate) struct Call<S> {
     pub(crate) copied: usize,
     /// The server that has the request, and its number of the call.
     pub(crate) server: Option<(S, u64)>,
-    /// The call goes to its second server: the first was not reached.
-    pub(crate) is_second: bool,
+    /// Number of servers that were tried before, and did not run the call.
+    pub(crate) tried: u8,
+    /// The request, while another server may get it.
+    pub(crate) kept: Option<Kept>,
     /// The reason that the server has stated, by which its failure is known behind engines, and the details of the failure.
     pub(crate) stated: Option<(Arc<str>, Details)>,
+}
+
+/// A request whose message its caller keeps until the call ends, for another server of a route if this one does not run the call.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) at: u64,
+    pub(crate) bytes: u32,
+    pub(crate) trace: Option<Trace>,
+    /// The copy that engines have read, which counts until the call ends.
+    pub(crate) content: Option<Box<PrivateMemory>>,
 }
 
 /// The reason why a call does not begin.
@@ -69,7 +83,8 @@ impl<S> Calls<S> {
                     milliseconds,
                     copied: 0,
                     server: None,
-                    is_second: false,
+                    tried: 0,
+                    kept: None,
                     stated: None,
                 });
                 Ok(())

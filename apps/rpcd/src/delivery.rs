@@ -13,6 +13,9 @@ use std::time::Duration;
 /// Number of servers to which a call is led that have gone before they got it.
 const GONE: usize = 4;
 
+/// Number of bytes of the largest request of a stranger or of another daemon that is kept for a second server. Applications have their heaps.
+const KEPT: u32 = 64 << 10;
+
 /// A call that a server has been given.
 #[derive(Debug)]
 pub(crate) struct Given {
@@ -21,6 +24,29 @@ pub(crate) struct Given {
     pub(crate) number: u64,
     /// The request is needed in the caller's memory until it has been sent.
     pub(crate) is_held: bool,
+    /// The request is needed in the caller's memory until the call ends, for another server if this one does not run it.
+    pub(crate) is_kept: bool,
+}
+
+/// What is known of a request that is given.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sent {
+    /// The number among the messages of the caller.
+    pub(crate) number: u32,
+    /// Number of milliseconds that are left; zero is no limit.
+    pub(crate) milliseconds: u32,
+    pub(crate) place: Place,
+}
+
+/// The place of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// It has just come from its caller, whose memory it is in.
+    New,
+    /// It is kept in the memory of its caller.
+    Kept,
+    /// It is in the memory of the daemon, and no message of the caller any more.
+    Copy,
 }
 
 /// Gives a request to the server of its caller's service. Where another thread ends a server that was found, the next is found.
@@ -28,27 +54,33 @@ pub(crate) fn deliver(
     services: &Services,
     caller: &Arc<Link>,
     request: &Message,
-    sent: (u32, u32),
+    sent: Sent,
     now: Duration,
 ) -> Result<Given, Refusal> {
     let mut left = GONE;
     loop {
-        let server = services.server_of(caller, now)?;
-        match give(&server, caller, request, sent) {
-            Ok((number, is_held)) => return Ok(Given { server, number, is_held }),
+        let (server, is_one_of_several) = services.server_of(caller, now)?;
+        let is_kept = match sent.place {
+            Place::New => is_one_of_several && (caller.has_heap() || request.bytes <= KEPT),
+            Place::Kept => true,
+            Place::Copy => false,
+        };
+        match give(&server, caller, request, sent, is_kept) {
+            Ok((number, is_held)) => return Ok(Given { server, number, is_held, is_kept }),
             Err(_) if left > 0 && server.given.lock().has_ended() => left -= 1,
             Err(refusal) => return Err(refusal),
         }
     }
 }
 
-/// Gives a request to a server, and returns the server's number of the call, with true if the caller's memory is still needed. The request has a
-/// number among the messages of the caller, and so many milliseconds are left.
+/// Gives a request to a server, and returns the server's number of the call, with true if the caller's memory is needed until the request has
+/// been sent. A request that is kept is needed until its call ends.
 fn give(
     link: &Link,
     caller: &Arc<Link>,
     request: &Message,
-    (number, milliseconds): (u32, u32),
+    Sent { number, milliseconds, .. }: Sent,
+    is_kept: bool,
 ) -> Result<(u64, bool), Refusal> {
     let message =
         copy_request(link, caller, request, number).map_err(|fault| Refusal::of_fault(&fault, "request"))?;
@@ -61,7 +93,15 @@ fn give(
     })?;
     let Message { method, trace, .. } = *request;
     let descriptor = Descriptor::Request { call, method, message, milliseconds, trace };
-    Ok((call, link.tell_from(descriptor, (caller, number))))
+    if is_kept {
+        // Another thread may have sent the request before this one goes on.
+        caller.keep_sent(number);
+    }
+    let is_held = link.tell_from(descriptor, (caller, number));
+    if is_kept && !is_held && caller.has_heap() {
+        caller.done(number);
+    }
+    Ok((call, is_held))
 }
 
 #[cold]

@@ -328,6 +328,14 @@ impl Link {
         is_held
     }
 
+    /// Keeps a message of the party until it is given up twice: by the connection that sends it, and with its call. A frame is never needed by
+    /// a connection.
+    pub(crate) fn keep_sent(&self, message: u32) {
+        if self.has_heap() {
+            self.outbox.lock().keep(message);
+        }
+    }
+
     /// Gives up a message of the party that is needed no more.
     pub(crate) fn done(&self, message: u32) {
         match &self.sends {

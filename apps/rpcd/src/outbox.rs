@@ -7,6 +7,7 @@ use bertha_core::{Base, Buf, Error, Gathered};
 use bertha_managed::heap::Region;
 use bertha_managed::{Descriptor, Done};
 use bertha_schemas::{Frame, PrivateMemory, Room};
+use std::collections::HashSet;
 use std::mem;
 
 /// The descriptors that a party has to hear, and the messages that belong to them.
@@ -17,6 +18,8 @@ pub(crate) struct Outbox {
     /// Number of requests and cancellations among the descriptors, which the room for requests bounds.
     calls: usize,
     done: Done,
+    /// Messages of the party that two have to give up before it hears of it: the connection that sends them, and the call.
+    kept: HashSet<u32>,
 }
 
 /// The message that tells a party of a descriptor.
@@ -38,7 +41,7 @@ pub(crate) struct News {
 
 impl Outbox {
     pub(crate) fn new(lends: Lends) -> Self {
-        Self { lends, descriptors: Vec::new(), calls: 0, done: Done::default() }
+        Self { lends, descriptors: Vec::new(), calls: 0, done: Done::default(), kept: HashSet::new() }
     }
 
     pub(crate) fn push(&mut self, descriptor: Descriptor) {
@@ -47,8 +50,16 @@ impl Outbox {
         self.descriptors.push(descriptor);
     }
 
+    /// Makes the next end of the need for a message none.
+    pub(crate) fn keep(&mut self, message: u32) {
+        self.kept.insert(message);
+    }
+
     /// Adds the number of a message that is needed no more. Returns true if the party has to hear of it now, and not with other news.
     pub(crate) fn done(&mut self, message: u32) -> bool {
+        if !self.kept.is_empty() && self.kept.remove(&message) {
+            return false;
+        }
         let has_room = self.done.push(message);
         if !has_room {
             self.close_done();

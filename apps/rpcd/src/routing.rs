@@ -52,6 +52,11 @@ impl Routing {
         links[peer].clone()
     }
 
+    /// Returns true if calls have more than one peer to go to.
+    pub(crate) fn has_several(&self) -> bool {
+        self.routes.as_ref().is_some_and(|routes| routes.iter().len() > 1)
+    }
+
     /// Returns true if the next call of a schema goes to a peer that is not passed over.
     pub(crate) fn has_any(&mut self, schema: Digest, now: Duration) -> bool {
         self.routes.is_some() && self.ends.get_mut(&schema).is_none_or(|ends| ends.balance.has_any(now))

@@ -1,5 +1,6 @@
 //! The way of outcomes from a server.
 
+use crate::again;
 use crate::caller::{self, Breach, LONG, Outcome};
 use crate::details::Details;
 use crate::link::Link;
@@ -25,12 +26,7 @@ pub(crate) fn take<'a>(
                 }
             }
             Descriptor::Failure { call, kind, may_have_run, reason } => {
-                note(link, kind, may_have_run, state);
-                let failure = || {
-                    let (refusal, details) = link.failure(kind, reason);
-                    Outcome::Failure { refusal, details, may_have_run }
-                };
-                on_outcome(link, call, failure, now);
+                on_failure(link, call, || link.failure(kind, reason), kind, may_have_run, state);
                 if reason.at != 0 {
                     link.done(reason.number);
                 }
@@ -76,13 +72,29 @@ pub(crate) fn fail(
     may_have_run: bool,
     state: &State,
 ) {
-    note(link, refusal.kind, may_have_run, state);
-    on_outcome(link, call, || Outcome::Failure { refusal, details, may_have_run }, state.now());
+    let kind = refusal.kind;
+    on_failure(link, call, || (refusal, details), kind, may_have_run, state);
 }
 
-/// Notes a failure of a peer that takes calls and runs none. Without this it would have the fewest calls, and so get the most.
-fn note(link: &Arc<Link>, kind: FailureKind, may_have_run: bool, state: &State) {
-    if kind == FailureKind::Unavailable && !may_have_run && link.has_frames() {
+/// Ends a call with a failure, unless it did not run and goes to another server of its route.
+fn on_failure(
+    link: &Arc<Link>,
+    call: u64,
+    failure: impl FnOnce() -> (Refusal, Details),
+    kind: FailureKind,
+    may_have_run: bool,
+    state: &State,
+) {
+    let is_unserved = kind == FailureKind::Unavailable && !may_have_run && link.has_frames();
+    if is_unserved {
+        // Without this a peer that takes calls and runs none would have the fewest, and so get the most.
         state.services.failed(link, state.now());
     }
+    let Some((caller, number)) = link.take_given(call) else { return };
+    let (refusal, details) = failure();
+    if is_unserved && again::try_other(&caller, number, &refusal, state) {
+        return;
+    }
+    let outcome = Outcome::Failure { refusal, details, may_have_run };
+    caller::on_outcome(&caller, number, outcome, state.now());
 }

@@ -123,17 +123,17 @@ impl Services {
         }
     }
 
-    /// Returns the server of the next call of a caller.
-    pub(crate) fn server_of(&self, caller: &Link, now: Duration) -> Result<Arc<Link>, Refusal> {
+    /// Returns the server of the next call of a caller, and true if it is one of several.
+    pub(crate) fn server_of(&self, caller: &Link, now: Duration) -> Result<(Arc<Link>, bool), Refusal> {
         let mut services = self.services.lock();
         let service = services.get_mut(&caller.service);
         let Some(Service { server, routing, sending, .. }) = service else { return Err(nobody(caller)) };
         if let Some(server) = server {
             check(caller, server)?;
-            return Ok(Arc::clone(server));
+            return Ok((Arc::clone(server), false));
         }
         let peer = routing.choose(caller.typed.schema.digest(), now, |to| self.dial(caller, to, *sending));
-        peer.ok_or_else(|| nobody(caller))
+        peer.map(|peer| (peer, routing.has_several())).ok_or_else(|| nobody(caller))
     }
 
     /// Returns true if the next call of a caller goes to a server that is not passed over.

@@ -218,15 +218,10 @@ async fn a_daemon_without_a_server_is_passed_over() {
     runs.serve(there.server().await, 0);
     let near = leading(&[&address(&empty), &address(&there)]);
     let client = near.client().await;
-    let mut failed = 0;
     for number in 0..500 {
-        if let Err(failure) = call(&client, number).await {
-            assert!(!failure.may_have_run(), "{failure}");
-            failed += 1;
-        }
+        call(&client, number).await.unwrap();
     }
-    // Each failure is followed by a pause, and pauses grow. Without them, half of the calls would fail.
-    assert!(failed < 100, "{failed} calls failed");
+    assert!((0..500).all(|number| runs.of(number) == [0]), "each call ran once");
     runs.serve(empty.server().await, 1);
     let back = async {
         for number in 500.. {
@@ -237,6 +232,39 @@ async fn a_daemon_without_a_server_is_passed_over() {
         }
     };
     tokio::time::timeout(SOON, back).await.unwrap();
+}
+
+/// Daemons without a server come up again and again, and so do addresses where nobody is.
+#[tokio::test]
+async fn a_call_that_did_not_run_goes_on_to_a_server_that_is_there() {
+    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().to_string();
+    let (there, runs) = ([far(None), far(None), far(None)], Runs::default());
+    for (place, far) in there.iter().enumerate() {
+        runs.serve(far.server().await, place);
+    }
+    let empty = [far(None), far(None), far(None)];
+    let addrs: Vec<_> = empty.iter().chain(&there).map(address).collect();
+    let grpc = format!("grpc:{gone}");
+    let to: Vec<_> = [gone.as_str(), &grpc].into_iter().chain(addrs.iter().map(String::as_str)).collect();
+    let near = leading(&to);
+    let client = Arc::new(near.attach().heap(64 << 20).client::<Hotel>("hotel").await.unwrap());
+    for round in 0..10 {
+        let outcomes = calls(&client, 300 * round..300 * (round + 1)).await;
+        assert!(failed(&outcomes).is_empty(), "{:?}", failed(&outcomes));
+        // Pauses end, so that some calls of the next round try servers that failed.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert!((0..3000).all(|number| runs.of(number).len() == 1), "each call ran once");
+    // The heap has the memory of all requests again: one that is kept too long would fill it in the end.
+    let within = Some(Duration::from_secs(5));
+    for round in 0..40 {
+        let long = "x".repeat(3 << 20);
+        let asked = request(&client.heap(), &long, -1 - round, &[]);
+        client.call::<Reserve>(asked, within).await.unwrap();
+    }
+    drop(there);
+    let failure = call(&client, 3000).await.unwrap_err();
+    assert_eq!(failure.kind(), FailureKind::Unavailable);
 }
 
 #[tokio::test]
