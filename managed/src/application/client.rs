@@ -6,6 +6,7 @@ use super::calls::{Begun, Calls, Outcome, disconnected};
 use super::entry::Entry;
 use super::lent::Lent;
 use super::link::Link;
+use super::spans;
 use crate::method::{Method, Service};
 use crate::{Descriptor, InHeap, Trace};
 use bertha_chunnels::rpc::{Failure, FailureKind};
@@ -49,7 +50,8 @@ impl<S: Service> Client<S> {
 
     /// Calls a method, and waits for the outcome: without limit, unless a time is given within which the response has to come.
     ///
-    /// Dropping the future cancels the call. The request stays in the heap until the daemon has taken it.
+    /// Dropping the future cancels the call. The request stays in the heap until the daemon has taken it. With the feature `opentelemetry` the
+    /// call is a span, and takes the trace of the span in use along.
     ///
     /// # Errors
     /// A [`Failure`], which tells if the call may have run: of the server, of the operator's policies, of the daemon, or of the time.
@@ -58,7 +60,10 @@ impl<S: Service> Client<S> {
         request: M::Request,
         within: Option<Duration>,
     ) -> Result<Lent<M::Response>, Failure> {
-        self.call_in_trace::<M>(request, within, None).await
+        spans::calling::<M, _>(
+            async move { self.call_in_trace::<M>(request, within, spans::of_caller()).await },
+        )
+        .await
     }
 
     /// Calls a method as [`call`](Self::call) does, as a part of a trace, which the server [has](super::Incoming::trace) then, too.

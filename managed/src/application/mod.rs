@@ -12,6 +12,7 @@ mod incoming;
 mod lent;
 mod link;
 mod server;
+mod spans;
 mod under_way;
 mod way;
 

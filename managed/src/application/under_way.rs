@@ -2,6 +2,7 @@
 
 use super::Incoming;
 use super::handle::Handle;
+use super::spans;
 use crate::method::Service;
 use crate::{Party, Shares};
 use std::collections::{HashMap, VecDeque};
@@ -43,11 +44,13 @@ impl<S: Service, H: Handle<S>> UnderWay<S, H> {
     /// Starts the task of a call, which has a place.
     fn start(&mut self, call: Incoming<S>) {
         let (number, within, handler) = (call.number(), call.within(), Arc::clone(&self.handler));
+        let (method, trace) = (call.method(), call.trace());
         let task = self.tasks.spawn(async move {
+            let answer = spans::handling::<S, _>(method, trace, handler.handle(call));
             match within {
                 // A call that is late is dropped, and its caller hears of it.
-                Some(within) => drop(timeout(within, handler.handle(call)).await),
-                None => handler.handle(call).await,
+                Some(within) => drop(timeout(within, answer).await),
+                None => answer.await,
             }
             number
         });

@@ -2,16 +2,20 @@
 
 use crate::hotel::{Empty, Hotel, Ping, Reserve, Response, Running, request};
 use crate::stranger::{self, Asked, Stranger};
-use bertha_managed::application::{Attach, Incoming, Server};
+use bertha_managed::application::{Attach, Handle, Incoming, Server};
 use bertha_managed::heap::String as Text;
 use bertha_managed::{FailureKind, Method, Order, Trace};
 use bertha_rpcd::{Peers, Route, Settings};
+use opentelemetry::trace::{SpanId, TracerProvider};
+use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tonic::Request;
+use tracing::Instrument;
+use tracing_subscriber::layer::SubscriberExt;
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -100,6 +104,62 @@ async fn strangers_send_traces_and_get_them() {
     assert_eq!(at_server(&daemon, "traced", None).await, None);
     add_engine(&daemon.path, "trace", "").await;
     is_below(at_server(&daemon, "traced", trace()).await, trace());
+}
+
+/// A hotel that works in a span of its own.
+struct Working;
+
+impl Handle<Hotel> for Working {
+    async fn handle(&self, call: Incoming<Hotel>) {
+        answer(call).instrument(tracing::info_span!("work")).await;
+    }
+}
+
+#[tokio::test]
+async fn the_trace_of_a_span_goes_to_the_handler_of_another_application_and_to_a_server_of_grpc() {
+    let exporter = InMemorySpanExporter::default();
+    let provider = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
+    let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("test"));
+    let _in_use = tracing::subscriber::set_default(tracing_subscriber::registry().with(layer));
+
+    let daemon = Running::start();
+    let _serving = tokio::spawn(daemon.server().await.serve(Working));
+    let peers = Peers {
+        routes: vec![("hotel".into(), Route::Grpc(stranger::serve().await).into())],
+        ..Peers::default()
+    };
+    let leading = Running::with(Settings { peers, ..Settings::default() });
+    let call = async |daemon: &Running| {
+        let client = daemon.client().await;
+        let asked = request(&client.heap(), "traced", 1, &[]);
+        let answered = client.call::<Reserve>(asked, Some(SOON)).await.unwrap();
+        answered.room.as_str().parse::<Trace>().unwrap()
+    };
+    let both = async { [call(&daemon).await, call(&leading).await] };
+    let [of_application, of_stranger] = both.instrument(tracing::info_span!("request")).await;
+
+    let finished = async {
+        while !exporter.get_finished_spans().unwrap().iter().any(|span| span.name == "rpc.handle") {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(SOON, finished).await.unwrap();
+    let spans = exporter.get_finished_spans().unwrap();
+    let all = |name: &str| -> Vec<_> { spans.iter().filter(|span| span.name == name).collect() };
+    let (calls, [handle], [work], [request]) = (
+        all("rpc.call"),
+        all("rpc.handle").try_into().unwrap(),
+        all("work").try_into().unwrap(),
+        all("request").try_into().unwrap(),
+    );
+    let id = |span: &SpanData| u64::from_be_bytes(span.span_context.span_id().to_bytes());
+    let trace = u128::from_be_bytes(request.span_context.trace_id().to_bytes());
+    assert_eq!([of_application.id(), of_stranger.id()], [trace; 2]);
+    assert_eq!([of_application.span(), of_stranger.span()], [id(calls[0]), id(calls[1])]);
+    assert!(calls.iter().all(|call| call.parent_span_id == request.span_context.span_id()));
+    assert_eq!(handle.parent_span_id, calls[0].span_context.span_id());
+    assert_eq!(work.parent_span_id, handle.span_context.span_id());
+    assert!(handle.parent_span_is_remote && request.parent_span_id == SpanId::INVALID);
 }
 
 /// A daemon as a program, which ends when this is dropped.
