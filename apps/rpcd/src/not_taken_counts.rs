@@ -78,7 +78,7 @@ impl Reason {
         match error.kind() {
             ErrorKind::TimedOut => Self::Silent,
             ErrorKind::Unauthenticated => Self::Tls,
-            // Handshakes that were given up for others end so.
+            // What was given up for others ends so.
             ErrorKind::Exhausted => Self::Evicted,
             ErrorKind::Refused | ErrorKind::Version | ErrorKind::Malformed | ErrorKind::TooLarge => {
                 Self::Refused

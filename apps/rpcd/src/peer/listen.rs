@@ -17,10 +17,12 @@ use crate::run::run_daemon;
 use crate::state::State;
 use crate::way::{InParts, Way, Whole};
 use bertha::Runs;
-use bertha::negotiation::{Negotiate, Negotiated};
+use bertha::negotiation::{Incoming, Negotiate, Negotiated};
 use bertha::prelude::*;
 use bertha_core::{Addr, Base, BoxFuture, Buf, Connection, Error, ErrorKind};
 use bertha_managed::attach::Role;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -98,14 +100,18 @@ where
     let rooms = Rooms::new(all, per_address);
     let addr = incoming.local_addr();
     let taking = async move {
-        let mut tasks = JoinSet::new();
-        while let Some(client) = incoming.next_or_refusal().await {
+        let (mut tasks, mut given_up) = (JoinSet::new(), 0);
+        while let Some(client) = next(&mut incoming, &mut given_up, &state).await {
             while tasks.try_join_next().is_some() {}
             let connection = match client {
                 Ok(connection) => connection,
                 // The listener has told of it.
                 Err(error) => {
-                    state.not_taken.counts.add(Door::Listen, Reason::of(&error));
+                    let reason = Reason::of(&error);
+                    // Those that were given up are counted already.
+                    if reason != Reason::Evicted {
+                        state.not_taken.counts.add(Door::Listen, reason);
+                    }
                     continue;
                 }
             };
@@ -122,6 +128,28 @@ where
         }
     };
     Ok((addr, Box::pin(taking)))
+}
+
+/// Waits for the next client, and counts those that were given up meanwhile: the listener returns nothing for one that has said nothing.
+async fn next<S, D>(
+    incoming: &mut Incoming<S, D>,
+    given_up: &mut u64,
+    state: &State,
+) -> Option<Result<Negotiated<D::Out>, Error>>
+where
+    S: Negotiate + 'static,
+    D: Runs<S>,
+{
+    poll_fn(|context| {
+        // The future borrows what is asked afterwards, and is cancellation-safe.
+        let next = pin!(incoming.next_or_refusal()).poll(context);
+        let overload = incoming.overload();
+        let all = overload.handshakes + overload.connections + overload.refused;
+        (*given_up..all).for_each(|_| state.not_taken.counts.add(Door::Listen, Reason::Evicted));
+        *given_up = all;
+        next
+    })
+    .await
 }
 
 async fn serve<C: Connection<Data = Buf>>(

@@ -106,3 +106,26 @@ async fn parties_that_are_not_taken_are_counted_by_door_and_reason() {
     }
     judge(&daemon.scrape());
 }
+
+/// A handshake that has said nothing gives its place to a newcomer, of which there are few where descriptors are few.
+#[tokio::test]
+async fn handshakes_that_are_given_up_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 300 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_bertha-rpcd")]);
+    command.arg("--socket").arg(folder.path().join("rpcd")).args(["--listen", "127.0.0.1:0"]);
+    let mut daemon = Metered::start(&mut command);
+    let listen = daemon.line().trim().rsplit_once(' ').unwrap().1.to_owned();
+    let evicted = not_taken("listen", "evicted");
+    assert_eq!(value(&daemon.scrape(), &evicted), Some(0.0));
+    let silent: Vec<_> = (0..90).map(|_| TcpStream::connect(&listen).unwrap()).collect();
+    let counted = async {
+        while value(&daemon.scrape(), &evicted) == Some(0.0) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(SOON, counted).await.unwrap();
+    drop(silent);
+    assert!(value(&daemon.scrape(), &evicted).unwrap() <= 90.0);
+    assert!(intrude(&listen).await.is_some(), "a newcomer is heard");
+}
