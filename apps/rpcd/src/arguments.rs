@@ -2,6 +2,7 @@
 
 use crate::grpc_tls::GrpcOptions;
 use crate::threads;
+use crate::trial;
 use crate::{Change, Daemon, Operator, PeerAddr, PeerTls, Peers, Routes, Settings};
 use bertha_core::{Error, ErrorKind};
 use bertha_datapath_shm::Users;
@@ -35,6 +36,12 @@ pub struct Arguments {
     /// A library with a kind of engine, by its absolute path, which --engine may name then. May be given several times.
     #[arg(long, value_name = "FILE")]
     load: Vec<PathBuf>,
+    /// Tries a library, and ends. The daemon starts itself so before it opens one.
+    #[arg(long, value_name = "FILE", hide = true)]
+    try_library: Option<PathBuf>,
+    /// The program that tries libraries.
+    #[arg(skip)]
+    trials: Option<PathBuf>,
     /// Takes calls of the daemons of other machines at this address, or over the DPDK port that the environment describes at dpdk:ADDRESS.
     /// Without --tls-cert anyone who reaches it may call.
     #[arg(long, value_name = "ADDRESS")]
@@ -123,18 +130,35 @@ impl Arguments {
         threads::runtime(self.threads.into())
     }
 
+    /// Has this program try each library in another process of it, before the daemon opens the library.
+    #[must_use]
+    pub fn trying_libraries(self) -> Self {
+        // The program that runs, also if there is another file in its place now.
+        Self { trials: Some("/proc/self/exe".into()), ..self }
+    }
+
     /// Serves until a signal comes.
     ///
     /// # Errors
     /// Errors of what listens, and settings that no daemon has.
     pub async fn execute(self, termination: &Termination) -> Result<(), Error> {
+        if let Some(library) = &self.try_library {
+            trial::run(library);
+            return Ok(());
+        }
         let users = if self.user.is_empty() { Users::Same } else { Users::Only(self.user) };
         let tls = self.encryption.tls()?.map(|(server, client)| PeerTls { server, client });
         let grpc_tls = self.grpc_encryption.read()?;
         let Self { listen, route: routes, grpc, per_address, .. } = self;
         let peers = Peers { listen, routes, grpc, grpc_tls, tls, per_address: per_address.get() };
-        let settings =
-            Settings { users, heap: self.heap, dedicated: self.dedicated, peers, ..Settings::default() };
+        let settings = Settings {
+            users,
+            heap: self.heap,
+            dedicated: self.dedicated,
+            peers,
+            trials: self.trials,
+            ..Settings::default()
+        };
         threads::start().await;
         let daemon = Daemon::listen(&self.socket, settings).await?;
         let operator = daemon.operator();

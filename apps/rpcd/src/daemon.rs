@@ -5,6 +5,7 @@ use crate::common::Common;
 use crate::dedicated::Dedicated;
 use crate::grpc;
 use crate::grpc_tls::Servers;
+use crate::kinds::Kinds;
 use crate::link::Link;
 use crate::not_taken_counts::Door;
 use crate::operator::Operator;
@@ -28,7 +29,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::future::pending;
 use std::os::unix::net::UnixListener as StdListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
@@ -84,6 +85,9 @@ pub struct Settings {
     pub dedicated: Vec<String>,
     /// The callers and servers of other machines.
     pub peers: Peers,
+    /// The program that tries each library before this process opens it: `bertha-rpcd`. Without it a library whose code is damaged ends this
+    /// process.
+    pub trials: Option<PathBuf>,
 }
 
 impl Default for Settings {
@@ -94,6 +98,7 @@ impl Default for Settings {
             heap: 256 << 20,
             dedicated: Vec::new(),
             peers: Peers::default(),
+            trials: None,
         }
     }
 }
@@ -108,13 +113,14 @@ impl Daemon {
     /// say, or if too many services are dedicated. The errors of the system.
     pub async fn listen(path: &Path, settings: Settings) -> Result<Self, Error> {
         let places = places(raise_limit(), &settings.peers);
-        let Settings { users, waiting, heap, dedicated, peers } = settings;
+        let Settings { users, waiting, heap, dedicated, peers, trials } = settings;
         let dedicated = Dedicated::new(dedicated)?;
         let (applications, operators) = (Listener::bind(path)?, Listener::bind(&Order::socket(path))?);
         let (dial, dials) = unbounded_channel();
         let services = Services::new(dial, Common::new(heap));
         let servers = Servers::new(peers.grpc_tls.clone());
-        let state = Arc::new(State::new(services, servers, dedicated, users, waiting, heap));
+        let state =
+            Arc::new(State::new(services, Kinds::new(trials), servers, dedicated, users, waiting, heap));
         for (service, to) in &peers.routes {
             to.iter().try_for_each(|to| state.servers.check(to))?;
             state.services.lead(service, Some(to.clone()));

@@ -1,16 +1,25 @@
 //! The kinds of engines that operators can name: built in, and loaded from libraries.
 
+use crate::trial;
 use bertha_core::{Error, ErrorKind};
 use bertha_managed::EngineKind;
 use bertha_managed::engines::built_in;
 use bertha_managed::plugin::Plugin;
 use parking_lot::Mutex;
 use std::fmt::Write;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
+use tokio::task::spawn_blocking;
 
-/// The kinds that are loaded, in the order in which they came.
+/// The kinds of engines.
 #[derive(Debug, Default)]
-pub(crate) struct Kinds(Mutex<Vec<Loaded>>);
+pub(crate) struct Kinds {
+    /// Those that are loaded, in the order in which they came.
+    loaded: Mutex<Vec<Loaded>>,
+    /// The program that tries libraries.
+    trials: Option<PathBuf>,
+}
 
 /// A version of a kind. Its library is open as long as there are engines of it, or it is the newest of its name.
 #[derive(Debug)]
@@ -26,6 +35,25 @@ impl Loaded {
 }
 
 impl Kinds {
+    /// Makes the kinds that are built in, and those to come of libraries, which a program tries first.
+    pub(crate) fn new(trials: Option<PathBuf>) -> Self {
+        Self { trials, ..Self::default() }
+    }
+
+    /// Loads a library, unless it ends the process of a trial.
+    ///
+    /// # Errors
+    /// The errors of [`trial::judge`], [`Plugin::load`] and [`add`](Self::add).
+    pub(crate) async fn load(&self, path: &Path) -> Result<(), Error> {
+        if let Some(program) = &self.trials {
+            trial::judge(program, path).await?;
+        }
+        let path = path.to_owned();
+        // The system reads the file, and runs code of the library.
+        let loading = spawn_blocking(move || Plugin::load(&path));
+        self.add(loading.await.map_err(io::Error::other)??)
+    }
+
     /// Returns the kind of a name; the newest version of one that was loaded.
     ///
     /// # Errors
@@ -34,7 +62,7 @@ impl Kinds {
         if let Some(found) = built_in().into_iter().find(|kind| kind.name() == name) {
             return Ok(found);
         }
-        let kinds = self.0.lock();
+        let kinds = self.loaded.lock();
         let mut loaded = kinds.iter().filter_map(|kind| kind.newest.as_ref());
         if let Some(found) = loaded.clone().find(|kind| kind.name() == name) {
             return Ok(Arc::clone(found) as Arc<dyn EngineKind>);
@@ -53,14 +81,14 @@ impl Kinds {
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if an engine of this name is built in.
-    pub(crate) fn add(&self, kind: Plugin) -> Result<(), Error> {
+    fn add(&self, kind: Plugin) -> Result<(), Error> {
         if built_in().iter().any(|built_in| built_in.name() == kind.name()) {
             let what =
                 format!("{} is not loaded: an engine {} is built in", kind.path().display(), kind.name());
             return Err(Error::new(ErrorKind::Invalid, what));
         }
         let kind = Arc::new(kind);
-        let mut kinds = self.0.lock();
+        let mut kinds = self.loaded.lock();
         kinds
             .iter_mut()
             .filter(|known| known.is_newest_of(kind.name()))
@@ -75,7 +103,7 @@ impl Kinds {
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if none of this name is loaded.
     pub(crate) fn remove(&self, name: &str) -> Result<(), Error> {
-        let mut kinds = self.0.lock();
+        let mut kinds = self.loaded.lock();
         let place = kinds.iter().position(|kind| kind.is_newest_of(name));
         let place = place.ok_or_else(|| {
             Error::new(ErrorKind::Invalid, format!("no engine {name} is loaded from a library"))
@@ -86,7 +114,7 @@ impl Kinds {
 
     /// Returns a line for each version that is open, with tabs: the name of its kind, and the path from which it was loaded.
     pub(crate) fn list(&self) -> String {
-        let open: Vec<_> = self.0.lock().iter().filter_map(|kind| kind.version.upgrade()).collect();
+        let open: Vec<_> = self.loaded.lock().iter().filter_map(|kind| kind.version.upgrade()).collect();
         open.iter().map(|kind| format!("{}\t{}\n", kind.name(), kind.path().display())).collect()
     }
 }

@@ -64,6 +64,7 @@ mod state;
 pub mod testing;
 mod text;
 mod threads;
+mod trial;
 mod typed;
 mod way;
 

@@ -5,5 +5,7 @@ use bertha_rpcd::Arguments;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    run_async_on(Arguments::runtime, async |arguments, termination| arguments.execute(&termination).await)
+    run_async_on(Arguments::runtime, async |arguments: Arguments, termination| {
+        arguments.trying_libraries().execute(&termination).await
+    })
 }

@@ -4,12 +4,9 @@ use crate::routes::Routes;
 use crate::sending::Sending;
 use crate::state::State;
 use bertha_core::{Error, ErrorKind};
-use bertha_managed::plugin::Plugin;
 use bertha_managed::{Change, Counted, EngineKind, Unchanged};
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use tokio::task::spawn_blocking;
 
 /// A handle of a daemon by which operators change policies.
 #[derive(Debug, Clone)]
@@ -38,12 +35,10 @@ impl Operator {
     /// are until they are [upgraded](Change::Upgrade).
     ///
     /// # Errors
-    /// The errors of [`Plugin::load`]. [`Invalid`](ErrorKind::Invalid) if an engine of its name is built in.
+    /// The errors of [`Plugin::load`](bertha_managed::plugin::Plugin::load). [`Invalid`](ErrorKind::Invalid) if an engine of its name is built in, and if the library ends the
+    /// process that [tries](crate::Settings::trials) it.
     pub async fn load(&self, path: &Path) -> Result<(), Error> {
-        let path = path.to_owned();
-        // The system reads the file, and runs code of the library.
-        let loading = spawn_blocking(move || Plugin::load(&path));
-        self.state.kinds.add(loading.await.map_err(io::Error::other)??)
+        self.state.kinds.load(path).await
     }
 
     /// Takes a loaded kind of engine away.

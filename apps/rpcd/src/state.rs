@@ -45,6 +45,7 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn new(
         services: Services,
+        kinds: Kinds,
         servers: Servers,
         dedicated: Dedicated,
         users: Users,
@@ -53,7 +54,7 @@ impl State {
     ) -> Self {
         Self {
             services,
-            kinds: Kinds::default(),
+            kinds,
             servers,
             dedicated,
             users,

@@ -16,6 +16,7 @@ mod file;
 mod kind;
 mod library;
 mod reads;
+mod trial;
 mod verdict;
 
 pub use kind::Plugin;

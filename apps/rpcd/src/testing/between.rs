@@ -4,6 +4,7 @@ use crate::common::Common;
 use crate::dedicated::Dedicated;
 use crate::end::end;
 use crate::grpc_tls::{GrpcTls, Servers};
+use crate::kinds::Kinds;
 use crate::link::Link;
 use crate::services::{Dial, Services};
 use crate::state::State;
@@ -64,7 +65,8 @@ impl Between {
             assert_eq!(added, Ok(()), "a daemon that has no others has a place");
         }
         let (servers, dedicated) = (Servers::new(GrpcTls::default()), Dedicated::default());
-        let state = State::new(services, servers, dedicated, Users::Same, Waiting::Park, HEAP);
+        let state =
+            State::new(services, Kinds::default(), servers, dedicated, Users::Same, Waiting::Park, HEAP);
         Self { typed, caller: Some(caller), server: Some(server), state, _dials: dials }
     }
 

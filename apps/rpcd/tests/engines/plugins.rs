@@ -164,6 +164,16 @@ async fn what_is_no_library_is_refused_and_changes_nothing() {
     assert!(refusal(text).await.contains("text.so is not loaded: it is no shared library"));
     assert!(refusal(folder.path().join("none.so")).await.contains("none.so is not loaded"));
     assert!(refusal("pace.so".into()).await.contains("its path has to be absolute"));
+    let source = folder.path().join("lacking.c");
+    std::fs::write(&source, "int lacking(void); int call(void); int call(void) { return lacking(); }")
+        .unwrap();
+    let lacking = folder.path().join("lacking.so");
+    if built::compile(&source, &lacking, &["-shared", "-fPIC"]) {
+        built::set_mode(&lacking, 0o755);
+        let refused = refusal(lacking).await;
+        assert!(refused.contains("lacking.so is not loaded: the system does not open it: "), "{refused}");
+        assert!(refused.contains("undefined symbol: lacking"), "{refused}");
+    }
     let open = built::in_rust(folder.path());
     built::set_mode(&open, 0o777);
     assert!(refusal(open).await.contains("others than its owner may write it"));
@@ -193,6 +203,47 @@ async fn an_upgrade_that_one_caller_refuses_is_undone_for_the_others() {
         assert_eq!(reserve(client, "ada", 1).await, Ok(100));
     }
     assert_eq!(reserve(&daemon.client().await, "eve", 1).await, Err(FailureKind::Denied));
+}
+
+/// Damages the code of a library: the parts that the system runs have zeros.
+fn damage(library: &Path) {
+    let mut file = std::fs::read(library).unwrap();
+    let number = |file: &[u8], at: usize, len| {
+        file[at..at + len].iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte))
+    };
+    let (table, size, count) = (number(&file, 32, 8), number(&file, 54, 2), number(&file, 56, 2));
+    for segment in (0..count).map(|place| table + place * size) {
+        let (kind, flags) = (number(&file, segment, 4), number(&file, segment + 4, 4));
+        if kind == 1 && flags & 1 == 1 {
+            let (at, len) = (number(&file, segment + 8, 8), number(&file, segment + 32, 8));
+            file[at..at + len].fill(0);
+        }
+    }
+    std::fs::write(library, file).unwrap();
+}
+
+#[tokio::test]
+async fn a_library_whose_code_is_damaged_is_refused_and_the_daemon_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("rpcd");
+    let library = built::in_rust(folder.path());
+    let damaged = folder.path().join("damaged.so");
+    std::fs::copy(&library, &damaged).unwrap();
+    damage(&damaged);
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_bertha-rpcd"));
+    let mut daemon = command.arg("--socket").arg(&socket).kill_on_drop(true).spawn().unwrap();
+    while Order::List.give(&socket).await.is_err() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        assert_eq!(daemon.try_wait().unwrap(), None);
+    }
+    let refused = load(&damaged).give(&socket).await.unwrap_err().to_string();
+    assert!(
+        refused.contains("damaged.so is not loaded: in a trial it ended its process with SIG"),
+        "{refused}"
+    );
+    load(&library).give(&socket).await.unwrap();
+    assert!(Order::List.give(&socket).await.unwrap().contains("pace\t/"));
+    assert_eq!(daemon.try_wait().unwrap(), None);
 }
 
 #[tokio::test]
