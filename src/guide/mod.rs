@@ -52,6 +52,10 @@ pub mod daemon {}
 #[doc = include_str!("c.md")]
 pub mod c {}
 
+#[cfg(feature = "datapath-kernel")]
+#[doc = include_str!("python.md")]
+pub mod python {}
+
 #[cfg(all(feature = "datapath-kernel", feature = "tls", feature = "noise"))]
 #[doc = include_str!("security.md")]
 pub mod security {}

@@ -8,7 +8,8 @@ pub(crate) use connecting::host_of;
 pub use listening::{AnyIncoming, Listened, Listening};
 
 use bertha::core::BoxFuture;
-use bertha::{Addr, Base, Buf, Connection, Error, Negotiated, Pick};
+use bertha::core::Statistics;
+use bertha::{Addr, Agreement, Base, Buf, Connection, Error, Negotiated, Pick};
 use std::sync::Arc;
 
 /// Changes a connection to other alternatives of its stack.
@@ -58,6 +59,10 @@ pub trait AnyConnection: Send + Sync {
     fn local_address(&self) -> Addr;
     /// Returns the identity that the peer has proved.
     fn peer_identity(&self) -> Option<String>;
+    /// Returns what [`explain`](Self::explain) tells, by parts.
+    fn agreement(&self) -> Arc<Agreement>;
+    /// Returns what [`statistics`](Self::statistics) tells, by parts.
+    fn observed(&self) -> Statistics;
 }
 
 struct Known<C> {
@@ -133,6 +138,14 @@ impl<C: Connection<Data = Buf>> AnyConnection for Known<C> {
 
     fn peer_identity(&self) -> Option<String> {
         self.connection.peer_identity().map(|identity| identity.to_string())
+    }
+
+    fn agreement(&self) -> Arc<Agreement> {
+        self.connection.explain()
+    }
+
+    fn observed(&self) -> Statistics {
+        self.connection.statistics()
     }
 }
 

@@ -27,7 +27,7 @@ const EDGES: [&str; 18] = [
 ];
 
 /// The files of the tables, and the number of surfaces in each.
-const TABLES: [(&str, usize); 24] = [
+const TABLES: [(&str, usize); 25] = [
     ("apps/agent/tests/edges.md", 1),
     ("apps/bundler/tests/edges.md", 1),
     ("apps/file-transfer/tests/edges.md", 1),
@@ -35,6 +35,7 @@ const TABLES: [(&str, usize); 24] = [
     ("apps/microservice/tests/edges.md", 1),
     ("apps/rpcd/tests/edges.md", 1),
     ("bindings/c/tests/edges.md", 1),
+    ("bindings/python/tests/edges.md", 1),
     ("bundle/tests/edges.md", 1),
     ("chunnels/ccp/tcp/tests/edges.md", 1),
     ("chunnels/ccp/tests/edges.md", 1),
@@ -73,7 +74,7 @@ impl Functions {
             let name = path.file_name().unwrap().to_string_lossy();
             if path.is_dir() && name != "target" && !name.starts_with('.') {
                 self.add_folder(&path);
-            } else if name.ends_with(".rs") {
+            } else if name.ends_with(".rs") || name.ends_with(".py") {
                 self.add_file(&path);
             }
         }
@@ -82,7 +83,8 @@ impl Functions {
     fn add_file(&mut self, path: &Path) {
         for line in read_to_string(path).unwrap().lines() {
             let line = line.trim_start();
-            let Some((_, rest)) = line.split_once("fn ").filter(|(before, _)| !before.contains("//")) else {
+            let of_rust = line.split_once("fn ").filter(|(before, _)| !before.contains("//"));
+            let Some(rest) = of_rust.map(|(_, rest)| rest).or_else(|| line.strip_prefix("def ")) else {
                 continue;
             };
             let name = rest.split(|letter: char| !is_of_name(letter)).next().unwrap_or_default();
@@ -144,7 +146,7 @@ fn faults(table: &str, folder: &Path, functions: &Functions) -> Vec<String> {
 fn missing(cell: &str, folder: &Path, functions: &Functions) -> impl Iterator<Item = String> {
     // Every second part lies between backticks.
     cell.split('`').skip(1).step_by(2).filter_map(move |quoted| {
-        let is_file = quoted.ends_with(".rs") || quoted.ends_with(".md");
+        let is_file = quoted.ends_with(".rs") || quoted.ends_with(".py") || quoted.ends_with(".md");
         let is_there =
             || folder.join(quoted).exists() || root().join(quoted).exists() || functions.is_file(quoted);
         if is_file && !is_there() {

@@ -1,0 +1,54 @@
+//! Bertha for Python: the native module `bertha._bertha` of the package `bertha-net`.
+//!
+//! The methods of Python return an [`Operation`](operation::Operation). It is tried at once in the calling thread; what is not done then waits in an event
+//! loop of asyncio, which a [`Bell`](bell::Bell) wakes, or in the calling thread, which a signal wakes as well. What it does is a
+//! [`Work`](work::Work), which knows nothing of Python: neither the runtime nor its wakers ever need the interpreter.
+//!
+//! `memory.rs` alone has `unsafe`.
+
+#![deny(unsafe_code)]
+
+mod bell;
+mod connection;
+mod failure;
+mod listener;
+mod memory;
+mod operation;
+mod parker;
+mod receiving;
+mod runtime;
+mod sending;
+mod server;
+mod task;
+mod told;
+mod waiter;
+mod waiting;
+mod work;
+
+use pyo3::prelude::*;
+
+/// Notes that this process is a child.
+#[pyfunction]
+fn after_fork() {
+    runtime::after_fork();
+}
+
+/// Notes that the interpreter ends.
+#[pyfunction]
+fn exiting() {
+    runtime::exiting();
+}
+
+#[pymodule]
+fn _bertha(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<connection::Connection>()?;
+    module.add_class::<listener::Listener>()?;
+    module.add_class::<operation::Operation>()?;
+    module.add_function(wrap_pyfunction!(listener::connect, module)?)?;
+    module.add_function(wrap_pyfunction!(listener::listen, module)?)?;
+    module.add_function(wrap_pyfunction!(listener::datapaths, module)?)?;
+    module.add_function(wrap_pyfunction!(listener::chunnels, module)?)?;
+    module.add_function(wrap_pyfunction!(after_fork, module)?)?;
+    module.add_function(wrap_pyfunction!(exiting, module)?)?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))
+}

@@ -1,0 +1,114 @@
+//! Connecting and listening, as Python has them.
+
+use crate::failure::Failure;
+use crate::operation::{Operation, Shape};
+use crate::runtime;
+use crate::server::Server;
+use crate::task::Task;
+use crate::work::Work;
+use bertha_named::{Connecting, Listening, Options, Stack, Transport};
+use pyo3::prelude::*;
+use std::sync::Arc;
+
+/// Reads the names of a datapath and a stack, and settings by name.
+fn read(
+    datapath: &str,
+    stack: &str,
+    settings: &[(String, String)],
+) -> Result<(Transport, Stack, Options), Failure> {
+    let (datapath, stack) = (datapath.parse::<Transport>()?, stack.parse::<Stack>()?);
+    let mut options = Options::default();
+    for (name, value) in settings {
+        options.set(name, value)?;
+    }
+    Ok((datapath, stack, options))
+}
+
+/// Begins to connect.
+#[pyfunction]
+pub(crate) fn connect(
+    datapath: &str,
+    address: &str,
+    stack: &str,
+    settings: Vec<(String, String)>,
+) -> PyResult<Operation> {
+    runtime::handle()?;
+    let (datapath, stack, options) = read(datapath, stack, &settings)?;
+    let connecting = Connecting::new(stack, address, options);
+    let task = Task::begin(async move { datapath.run(connecting).await.map_err(Failure::from) })?;
+    Ok(Operation::new(Work::Connect(task.ends_with_operation()), Shape::Plain))
+}
+
+/// Listens.
+#[pyfunction]
+pub(crate) fn listen(
+    py: Python<'_>,
+    datapath: &str,
+    address: &str,
+    stack: &str,
+    settings: Vec<(String, String)>,
+) -> PyResult<Listener> {
+    let runtime = runtime::handle()?;
+    let (datapath, stack, options) = read(datapath, stack, &settings)?;
+    let listening = Listening::new(stack, address, options);
+    let listened = py.detach(|| runtime.block_on(datapath.run(listening))).map_err(Failure::from)?;
+    Ok(Listener { server: Server::begin(listened)? })
+}
+
+/// A server. `async for` has its clients.
+#[pyclass(frozen, weakref, module = "bertha")]
+pub(crate) struct Listener {
+    server: Arc<Server>,
+}
+
+impl Listener {
+    fn accepting(&self, shape: Shape) -> Operation {
+        let number = self.server.number();
+        Operation::new(Work::Accept { from: self.server.clone(), number }, shape)
+    }
+}
+
+#[pymethods]
+impl Listener {
+    /// The address at which the server listens.
+    #[getter]
+    fn address(&self) -> &str {
+        &self.server.address
+    }
+
+    /// Waits for the next client.
+    fn accept(&self) -> Operation {
+        self.accepting(Shape::Plain)
+    }
+
+    /// Stops to listen. Connections with clients go on.
+    fn close(&self) -> PyResult<()> {
+        runtime::handle()?;
+        self.server.close();
+        Ok(())
+    }
+
+    fn __aiter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __anext__(&self) -> Operation {
+        self.accepting(Shape::Next)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<bertha.Listener at {}>", self.server.address)
+    }
+}
+
+/// Names of the datapaths of this build.
+#[pyfunction]
+pub(crate) fn datapaths() -> Vec<&'static str> {
+    Transport::ALL.iter().map(|transport| transport.name()).collect()
+}
+
+/// The names of Chunnels with their values, for human readers.
+#[pyfunction]
+pub(crate) fn chunnels() -> String {
+    Stack::known()
+}

@@ -1,0 +1,86 @@
+//! What an operation does, without Python: both flavours poll it.
+
+use crate::connection::Shared;
+use crate::failure::Failure;
+use crate::sending::Sent;
+use crate::server::Server;
+use crate::task::Task;
+use bertha::Buf;
+use bertha_named::AnyConnection;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+/// What an operation does.
+pub(crate) enum Work {
+    Receive {
+        from: Arc<Shared>,
+        number: u64,
+        /// Most messages of a burst; `None` for a single message.
+        most: Option<usize>,
+    },
+    Send(Sent),
+    Connect(Task<Arc<dyn AnyConnection>>),
+    Accept {
+        from: Arc<Server>,
+        number: u64,
+    },
+    /// To drain, to close, to change the stack.
+    Last(Task<()>),
+    Over,
+}
+
+/// What comes of it.
+pub(crate) enum Outcome {
+    Nothing,
+    Message(Buf),
+    Burst(Vec<Buf>),
+    Connection(Arc<dyn AnyConnection>),
+}
+
+impl Work {
+    /// Goes on with the work. Without a waker, this is an attempt, which wakes nothing later.
+    ///
+    /// # Errors
+    /// Errors of the work.
+    pub(crate) fn poll(&mut self, waker: Option<&Waker>) -> Poll<Result<Outcome, Failure>> {
+        match self {
+            Self::Receive { from, number, most: None } => {
+                let take = |arrived: &mut VecDeque<Buf>| arrived.pop_front();
+                from.receiving.poll(*number, waker, take).map_ok(|message| {
+                    let message = message.map_or(Outcome::Nothing, Outcome::Message);
+                    from.count_received(&message);
+                    message
+                })
+            }
+            Self::Receive { from, number, most: Some(most) } => {
+                let take =
+                    |arrived: &mut VecDeque<Buf>| arrived.drain(..(*most).min(arrived.len())).collect();
+                from.receiving.poll(*number, waker, take).map_ok(|burst| {
+                    let burst = Outcome::Burst(burst);
+                    from.count_received(&burst);
+                    burst
+                })
+            }
+            Self::Send(sent) => {
+                let mut context = Context::from_waker(waker.unwrap_or(Waker::noop()));
+                sent.poll(&mut context).map_ok(|()| Outcome::Nothing)
+            }
+            Self::Connect(task) => task.poll(waker).map_ok(Outcome::Connection),
+            Self::Accept { from, number } => from.poll(*number, waker).map_ok(Outcome::Connection),
+            Self::Last(task) => task.poll(waker).map_ok(|()| Outcome::Nothing),
+            Self::Over => Poll::Ready(Ok(Outcome::Nothing)),
+        }
+    }
+
+    /// Ends the work, of which nothing is lost. Returns true if it is done all the same.
+    pub(crate) fn give_up(&mut self) -> bool {
+        match std::mem::replace(self, Self::Over) {
+            Self::Receive { from, number, .. } => from.receiving.give_up(number),
+            Self::Send(mut sent) => return sent.give_up(),
+            Self::Accept { from, number } => from.give_up(number),
+            Self::Connect(_) | Self::Last(_) | Self::Over => {}
+        }
+        false
+    }
+}
