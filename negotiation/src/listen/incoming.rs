@@ -390,6 +390,12 @@ impl<S, D: Runs<S>> Incoming<S, D> {
         self.server.overload.get()
     }
 
+    /// Returns a function that tells what [`overload`](Self::overload) does, also while a client is waited for. It keeps nothing open.
+    pub fn overload_reader(&self) -> impl Fn() -> Overload + use<S, D> {
+        let server = Arc::downgrade(&self.server);
+        move || server.upgrade().map(|server| server.overload.get()).unwrap_or_default()
+    }
+
     /// Returns the number of messages from unknown addresses that were dropped, since they were no offers or
     /// exceeded a rate.
     pub fn dropped(&self) -> u64 {

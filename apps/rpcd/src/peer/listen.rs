@@ -140,14 +140,15 @@ where
     S: Negotiate + 'static,
     D: Runs<S>,
 {
+    let read = incoming.overload_reader();
+    let mut next = pin!(incoming.next_or_refusal());
     poll_fn(|context| {
-        // The future borrows what is asked afterwards, and is cancellation-safe.
-        let next = pin!(incoming.next_or_refusal()).poll(context);
-        let overload = incoming.overload();
+        let polled = next.as_mut().poll(context);
+        let overload = read();
         let all = overload.handshakes + overload.connections + overload.refused;
         (*given_up..all).for_each(|_| state.not_taken.counts.add(Door::Listen, Reason::Evicted));
         *given_up = all;
-        next
+        polled
     })
     .await
 }

@@ -247,20 +247,19 @@ async fn a_call_that_did_not_run_goes_on_to_a_server_that_is_there() {
     let grpc = format!("grpc:{gone}");
     let to: Vec<_> = [gone.as_str(), &grpc].into_iter().chain(addrs.iter().map(String::as_str)).collect();
     let near = leading(&to);
-    let client = Arc::new(near.attach().heap(64 << 20).client::<Hotel>("hotel").await.unwrap());
-    for round in 0..10 {
+    let client = Arc::new(near.attach().heap(16 << 20).client::<Hotel>("hotel").await.unwrap());
+    for round in 0..5 {
         let outcomes = calls(&client, 300 * round..300 * (round + 1)).await;
         assert!(failed(&outcomes).is_empty(), "{:?}", failed(&outcomes));
         // Pauses end, so that some calls of the next round try servers that failed.
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    assert!((0..3000).all(|number| runs.of(number).len() == 1), "each call ran once");
+    assert!((0..1500).all(|number| runs.of(number).len() == 1), "each call ran once");
     // The heap has the memory of all requests again: one that is kept too long would fill it in the end.
-    let within = Some(Duration::from_secs(5));
-    for round in 0..40 {
-        let long = "x".repeat(3 << 20);
-        let asked = request(&client.heap(), &long, -1 - round, &[]);
-        client.call::<Reserve>(asked, within).await.unwrap();
+    let long = "x".repeat(3 << 20);
+    for round in 1..10 {
+        let asked = request(&client.heap(), &long, -round, &[]);
+        client.call::<Reserve>(asked, Some(SOON)).await.unwrap();
     }
     drop(there);
     let failure = call(&client, 3000).await.unwrap_err();
