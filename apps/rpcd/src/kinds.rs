@@ -15,7 +15,7 @@ use tokio::task::spawn_blocking;
 /// The kinds of engines.
 #[derive(Debug, Default)]
 pub(crate) struct Kinds {
-    /// Those that are loaded, in the order in which they came.
+    /// The kinds that are loaded, in the order in which they came.
     loaded: Mutex<Vec<Loaded>>,
     /// The program that tries libraries.
     trials: Option<PathBuf>,

@@ -35,8 +35,8 @@ impl Operator {
     /// are until they are [upgraded](Change::Upgrade).
     ///
     /// # Errors
-    /// The errors of [`Plugin::load`](bertha_managed::plugin::Plugin::load). [`Invalid`](ErrorKind::Invalid) if an engine of its name is built in, and if the library ends the
-    /// process that [tries](crate::Settings::trials) it.
+    /// The errors of [`Plugin::load`](bertha_managed::plugin::Plugin::load). [`Invalid`](ErrorKind::Invalid) if an engine of its name is
+    /// built in, and if the library ends the process that [tries](crate::Settings::trials) it.
     pub async fn load(&self, path: &Path) -> Result<(), Error> {
         self.state.kinds.load(path).await
     }

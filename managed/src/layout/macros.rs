@@ -122,8 +122,8 @@ macro_rules! enumeration {
     };
 }
 
-/// States that a type is a [`Service`](crate::Service) of this name and schema, and that others are its [methods](crate::Method), with their places in the schema, their
-/// names, and the types of their requests and responses, which are [layouts](crate::layout::Layout).
+/// States that a type is a [`Service`](crate::Service) of this name and schema, and that others are its [methods](crate::Method), with their
+/// places in the schema, their names, and the types of their requests and responses, which are [layouts](crate::layout::Layout).
 ///
 /// Attaching compares the types with the schema, and fails for those that do not suit, before there is a message.
 ///
