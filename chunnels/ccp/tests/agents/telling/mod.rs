@@ -1,5 +1,4 @@
 //! Lines of the log and errors about agents that are not there, that speak what this datapath does not know, or whose programs are wrong.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod lines;
 mod programs;

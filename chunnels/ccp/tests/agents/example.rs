@@ -1,12 +1,10 @@
 //! Agents at real sockets: the example of this crate, and a program of portus at a socket of portus' own.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod agent;
 #[allow(dead_code, reason = "the example begins with `main`")]
-#[path = "../examples/aimd.rs"]
+#[path = "../../examples/aimd.rs"]
 mod aimd;
 
-use agent::Aimd;
+use crate::agent::Aimd;
 use bertha_ccp::Ccp;
 use bertha_chunnels::congestion::{Ack, Algorithm, CongestionControl, Flow};
 use portus::ipc::{Blocking, unix::Socket};

@@ -1,11 +1,8 @@
 //! Programs, compiled by portus, and the values that they compute.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod compiled;
-
+use crate::compiled::compile;
 use bertha_ccp::message::{Clause, Field, Install, Instruction, Operation, Register};
 use bertha_ccp::{Decision, Fault, Flow, Program, Refused, Signal, SignalSet, Signals};
-use compiled::compile;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::sync::Arc;

@@ -1,12 +1,9 @@
 //! Nimbus beside cross traffic of both kinds.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests panic to fail, and print figures")]
 
-mod scene;
-
+use crate::scene::{Agent, Sender, Traffic, mean, path, run};
 use bertha_ccp::algorithms::Nimbus;
 use bertha_chunnels::Reliable;
 use bertha_chunnels::congestion::Cubic;
-use scene::{Agent, Sender, Traffic, mean, path, run};
 
 const MEGABITS: f64 = 24.0;
 

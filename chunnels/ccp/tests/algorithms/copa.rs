@@ -1,10 +1,7 @@
 //! Copa beside a flow that fills the queue, and alone.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests panic to fail, and print figures")]
 
-mod scene;
-
+use crate::scene::{Agent, Seen, Sender, mean, path, run};
 use bertha_ccp::algorithms::{Copa, Cubic};
-use scene::{Agent, Seen, Sender, mean, path, run};
 
 const MEGABITS: f64 = 24.0;
 

@@ -1,17 +1,14 @@
 //! Agents, good and bad, in control of flows.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests panic to fail, and print figures")]
 
-mod agent;
-mod compiled;
-
-use agent::{Aimd, UnixAgent};
+use crate::agent::{self, Aimd, UnixAgent};
+use crate::compiled::compile;
 use bertha_ccp::message::{Change, Field, Message, Register};
 use bertha_ccp::{AgentEnd, Ccp, Limits, Pace, Refusal, Refused, Signal, SignalSet, algorithms};
 use bertha_chunnels::Reliable;
 use bertha_chunnels::congestion::{Ack, Algorithm, CongestionControl, FixedWindow, Flow, NewFlow, NewReno};
 use bertha_core::{Addr, Buf, Connection, Datapath as _, Listener, Wrap};
 use bertha_datapath_sim::{Bottleneck, Link, Sim};
-use compiled::compile;
 use portus::RunBuilder;
 use portus::ipc::BackendBuilder;
 use std::time::Duration;

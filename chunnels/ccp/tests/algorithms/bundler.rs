@@ -1,10 +1,8 @@
 //! Two boxes around a path whose queue neither end can order (thesis 4.7.6), for flows of `Reliable` with
 //! their own congestion controls, and with an agent that controls the bundle as a single flow: the queue moves
 //! to the senders' side, and short flows no longer wait behind a long flow.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests panic to fail, and print figures")]
 
-mod scene;
-
+use crate::scene::{self, Agent, Sender, Traffic};
 use bertha_bundle::{Bundle, Measurement, Scheduling};
 use bertha_ccp::algorithms::{Copa, Nimbus};
 use bertha_chunnels::Reliable;
@@ -12,7 +10,6 @@ use bertha_chunnels::congestion::Cubic;
 use bertha_chunnels::reliable::ReliableConnection;
 use bertha_core::{Addr, Buf, Connection, Datapath, Listener, Runtime, Wrap};
 use bertha_datapath_sim::{Emulator, Limits, Link, Network, Path, Rate, Schedule, Sim, SimConnection};
-use scene::{Agent, Sender, Traffic};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;

@@ -1,12 +1,10 @@
 //! Processes of other users, which claim to be the agent.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests panic to fail, and print what they skip")]
 
-mod compiled;
-
+use crate::compiled::compile;
 use bertha_ccp::Ccp;
 use bertha_ccp::message::{Change, Message};
 use bertha_chunnels::congestion::{Ack, Algorithm, CongestionControl, Flow, NewReno};
-use compiled::compile;
 use std::fs::{Permissions, metadata, set_permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
@@ -64,7 +62,10 @@ fn a_process_of_another_user_is_no_agent() {
         // As if the rights had been changed: then the kernel still says whose process has sent a message.
         set_permissions(&own, Permissions::from_mode(mode)).unwrap();
         let mut impostor = Command::new(&copy);
-        impostor.args(["--exact", "an_impostor"]).env(FOLDER, folder.path()).stdout(Stdio::null());
+        impostor
+            .args(["--exact", "other_users::an_impostor"])
+            .env(FOLDER, folder.path())
+            .stdout(Stdio::null());
         let ended = loop {
             match impostor.uid(NOBODY).gid(NOBODY).status() {
                 // Another test that starts a process may have the copy open until then.

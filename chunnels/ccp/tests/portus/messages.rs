@@ -1,5 +1,4 @@
 //! The messages, compared with the messages of portus and with themselves.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_ccp::message::{
     AlgorithmName, Change, Clause, Create, Field, Install, Instruction, MAX_FIELDS, Malformed, Measure,

@@ -1,10 +1,7 @@
 //! Flows that share one window.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests panic to fail, and print figures")]
 
-mod scene;
-
+use crate::scene::{Agent, Sender, mean, path, run};
 use bertha_ccp::algorithms::{Grouping, NewReno, SharedWindow};
-use scene::{Agent, Sender, mean, path, run};
 
 const MEGABITS: f64 = 24.0;
 

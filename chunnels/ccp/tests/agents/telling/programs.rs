@@ -1,7 +1,7 @@
 //! Programs that don't compile, or that no datapath runs.
 
-use crate::lines::lines_of;
-use crate::{Named, PACKET, acknowledge};
+use crate::telling::lines::lines_of;
+use crate::telling::{Named, PACKET, acknowledge};
 use bertha_ccp::message::{Change, Clause, Install, Instruction, Message, Operation, Register};
 use bertha_ccp::{AgentSocket, Ccp, Datapath, check_programs};
 use bertha_chunnels::congestion::{Algorithm, NewReno};

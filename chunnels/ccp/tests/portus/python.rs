@@ -1,8 +1,6 @@
 //! The package `portus` for Python, compared with the crate of this name: both make the same messages of a program, or both refuse it.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod compiled;
-
+use crate::compiled;
 use bertha_ccp::AgentSocket;
 use bertha_ccp::algorithms::{Bbr, Copa, Cubic, Dctcp, NewReno, Nimbus, Vegas};
 use bertha_ccp::message::Message;
@@ -51,7 +49,7 @@ fn skip(what: &str) {
 
 /// Returns the answers of the package in Python, or `None` if there is no Python.
 fn ask(questions: &[Question<'_>]) -> Option<Vec<Answer>> {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/compile.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/portus/python/compile.py");
     let package = concat!(env!("CARGO_MANIFEST_DIR"), "/python");
     let child = Command::new("python3")
         .args(["-B", "-W", "error", script])

@@ -1,13 +1,10 @@
 //! The same algorithm in the datapath and by an agent, where losses come by chance and the buffer is unlimited.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests panic to fail, and print figures")]
 
-mod scene;
-
+use crate::scene::{Agent, SAMPLE, Sender, Traffic, path, run};
 use bertha_ccp::algorithms;
 use bertha_chunnels::Reliable;
 use bertha_chunnels::congestion::{Cubic, NewReno};
 use bertha_datapath_sim::Path;
-use scene::{Agent, SAMPLE, Sender, Traffic, path, run};
 
 /// Returns the medians of throughput and delay over forty seconds. The first twenty seconds are left out: the
 /// buffer is unlimited, so that the queue of a slow start lasts for so long, and an agent's window doubles

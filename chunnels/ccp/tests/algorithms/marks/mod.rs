@@ -1,5 +1,4 @@
 //! Marks for congestion, from a link to an algorithm of an agent.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod emulated;
 mod kernel;

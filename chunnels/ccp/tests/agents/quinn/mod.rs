@@ -1,5 +1,4 @@
 //! Connections of the crate `quinn`, over loopback, controlled by an agent.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod endpoints;
 mod watched;
