@@ -1,7 +1,5 @@
 //! A UDP listener among strangers and impatient tasks.
 
-#![allow(clippy::unwrap_used)]
-
 use bertha_core::{Addr, Base, Buf, Connection, Datapath, Listener};
 use bertha_datapath_kernel::{Udp, UdpConnection};
 use futures_util::FutureExt;

@@ -1,5 +1,4 @@
 //! Congestion marks over UDP: the datagrams that may be marked, and the datagrams that are counted as marked.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_core::{Addr, Base, Buf, Connection, Datapath, EcnMarks, Listener};
 use bertha_datapath_kernel::{Udp, UdpConnection};

@@ -1,6 +1,5 @@
 //! Messages whose parts lie apart, over TCP and Unix sockets.
 #![allow(unsafe_code)]
-#![allow(clippy::unwrap_used)]
 
 use bertha_core::buf::SharedBytes;
 use bertha_core::{Buf, Connection, Datapath, Gather, Gathered, Listener, Statistics};

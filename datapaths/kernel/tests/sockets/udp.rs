@@ -1,7 +1,5 @@
 //! UDP over the loopback interface.
 
-#![allow(clippy::unwrap_used)]
-
 use bertha_core::{Addr, Base, Buf, Connection, Datapath, ErrorKind, Listener};
 use bertha_datapath_kernel::{Udp, UdpConnection, UdpListener, Waiting};
 use std::net::{IpAddr, UdpSocket};

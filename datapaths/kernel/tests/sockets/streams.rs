@@ -1,7 +1,5 @@
 //! TCP over the loopback interface, and Unix datagram sockets.
 
-#![allow(clippy::unwrap_used)]
-
 use bertha_core::{Base, Buf, Connection, Datapath, ErrorKind, Listener, Properties, Statistics};
 use bertha_datapath_kernel::{DatagramStatistics, StreamStatistics, Tcp, Udp, Unix, UnixStream};
 use futures_util::FutureExt;
@@ -322,7 +320,11 @@ const FEW_DESCRIPTORS: &str = "BERTHA_TEST_FEW_DESCRIPTORS";
 fn a_listener_without_a_spare_descriptor_gets_one_again() {
     if std::env::var_os(FEW_DESCRIPTORS).is_none() {
         let mut this = std::process::Command::new(std::env::current_exe().unwrap());
-        this.args(["--exact", "a_listener_without_a_spare_descriptor_gets_one_again", "--nocapture"]);
+        this.args([
+            "--exact",
+            "streams::a_listener_without_a_spare_descriptor_gets_one_again",
+            "--nocapture",
+        ]);
         let output = this.env(FEW_DESCRIPTORS, "1").output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         return;

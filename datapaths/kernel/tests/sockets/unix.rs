@@ -1,5 +1,4 @@
 //! Unix sockets after crashes, and with peers that attach descriptors.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests panic to fail, and print what they skip")]
 
 use bertha_core::{Addr, Base, Buf, Connection, Datapath, ErrorKind, Listener, PeerIdentity};
 use bertha_datapath_kernel::{Unix, UnixStream};
@@ -91,7 +90,7 @@ async fn a_connection_of_datagrams_is_of_one_process() {
 
     std::fs::remove_file(&sender).unwrap();
     let child = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "another_process_sends", "--ignored"])
+        .args(["--exact", "unix::another_process_sends", "--ignored"])
         .env(SENDER, &sender)
         .env(SERVER, &server)
         .output()
