@@ -1,14 +1,11 @@
 //! Reliable, ordered streams.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod wire;
-
+use crate::wire::{CLIENT, SERVER, connected, message, number, run, send, server};
 use bertha_core::{Base, Connection, Datapath, ErrorKind, Listener, Properties};
 use bertha_datapath_sim::{Limits, Link, SimDatapath};
 use futures_util::FutureExt;
 use futures_util::future::join;
 use std::time::Duration;
-use wire::{CLIENT, SERVER, connected, message, number, run, send, server};
 
 const POOR: Link = Link {
     loss: 0.3,

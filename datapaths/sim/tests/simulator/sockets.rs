@@ -1,13 +1,10 @@
 //! Addresses, listeners and connections over datagrams, which behave as a kernel's.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod wire;
-
+use crate::wire::{CLIENT, SERVER, arrived, at, connected, listen, message, number, run, send, server};
 use bertha_core::{Addr, Base, Connection, Datapath, ErrorKind, Listener, Properties};
 use bertha_datapath_sim::{Datagram, Limits, Link};
 use futures_util::FutureExt;
 use std::time::Duration;
-use wire::{CLIENT, SERVER, arrived, at, connected, listen, message, number, run, send, server};
 
 const WHILE: Duration = Duration::from_millis(1);
 

@@ -1,13 +1,10 @@
 //! Emulated links: rates, buffers, chance and marks.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod wire;
-
+use crate::wire::{CLIENT, SERVER, arrived, connected, message, run, send};
 use bertha_core::Connection;
 use bertha_datapath_sim::{Cause, Emulator, Fate, Path, Rate};
 use proptest::prelude::*;
 use std::time::Duration;
-use wire::{CLIENT, SERVER, arrived, connected, message, run, send};
 
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)

@@ -1,5 +1,4 @@
 //! The pair in memory, on the simulator and on threads of its own.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_core::{Base, Buf, Connection, ErrorKind};
 use bertha_datapath_sim::{Sim, pair};

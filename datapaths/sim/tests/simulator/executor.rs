@@ -1,5 +1,4 @@
 //! Tasks and virtual time.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_core::Runtime;
 use bertha_datapath_sim::{HaltReason, Schedule, Sim, SimRuntime};

@@ -1,14 +1,11 @@
 //! The faults that datagrams meet, which a seed reproduces.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod wire;
-
+use crate::wire::{self, CLIENT, SERVER, arrived, connected, message, number, run, send};
 use bertha_core::{Connection, Runtime};
 use bertha_datapath_sim::{Bottleneck, Datagram, Link, Network, Sim, Verdict};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use wire::{CLIENT, SERVER, arrived, connected, message, number, run, send};
 
 const COUNT: u64 = 1000;
 const WHILE: Duration = Duration::from_secs(1);
