@@ -1,7 +1,5 @@
 //! Scans of whole stores over kernel UDP, by clients on either side of sharding.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and tell what they skip")]
-
 use bertha::chunnels::{Checksum, ClientShard, KernelShard, ServerShard};
 use bertha::prelude::*;
 use bertha::{ErrorKind, Negotiated};

@@ -1,5 +1,4 @@
 //! The passes that the crate names apply to the stack of every transport, and the log tells what they changed.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_microservice::{Site, Transport};
 use clap::ValueEnum;

@@ -1,5 +1,4 @@
 //! Real processes over real stores: they change their ordering, and lose, repeat and swap no message.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and say what they skip")]
 
 use bertha_program::until_ready_for_signals;
 use bertha_tests::metrics::{Metered, judge, value};

@@ -1,5 +1,4 @@
 //! The ends of the program: exit codes and signals.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_program::until_ready_for_signals;
 use std::io::{BufRead, BufReader};

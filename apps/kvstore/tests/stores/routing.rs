@@ -1,7 +1,5 @@
 //! The router of shards elsewhere, with and without decoding of messages.
 
-#![allow(clippy::unwrap_used)]
-
 use bertha::chunnels::{Checksum, ServerShard};
 use bertha::prelude::*;
 use bertha::{Addr, ErrorKind};

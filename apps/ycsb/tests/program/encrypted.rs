@@ -1,5 +1,4 @@
 //! A workload over TLS, from the command line, and the refusal of plaintext.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_kvstore::{Options, Server, Shards};
 use bertha_program::tls::ServerOptions;

@@ -1,6 +1,5 @@
 //! The chain of services across two network namespaces, as in two containers: they share the folder with the
 //! directory's socket and the certificate, or have a folder each, as on two machines.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_local::directory::Rules;
 use bertha_local::directory::server::DirectoryServer;

@@ -1,5 +1,4 @@
 //! The echo and the chain over every transport.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_core::Addr;
 use bertha_local::directory::Rules;

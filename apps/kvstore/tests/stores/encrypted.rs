@@ -1,7 +1,5 @@
 //! TLS from the command line, and the refusal of plaintext, by a router and by a shard of its own process.
 
-#![allow(clippy::unwrap_used)]
-
 use bertha::chunnels::{Checksum, ClientShard};
 use bertha::prelude::*;
 use bertha::{Addr, Error, Settings};

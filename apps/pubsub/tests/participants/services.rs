@@ -1,6 +1,5 @@
 //! A single program over every messaging service: as the second receiver joins, the service keeps the order;
 //! no message is lost or swapped.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and say what they skip")]
 
 use serde_json::Value;
 use std::io::{Read, Write};

@@ -1,5 +1,4 @@
 //! The ends of the program: by a signal, and without its store.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha::chunnels::Checksum;
 use bertha::prelude::*;
@@ -64,7 +63,7 @@ async fn a_store_hears_that_a_run_is_over() {
 #[test]
 fn a_run_whose_store_is_killed_says_why_it_has_no_answers() {
     let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "a_store", "--nocapture", "--ignored"]).stdout(Stdio::piped());
+    child.args(["--exact", "ending::a_store", "--nocapture", "--ignored"]).stdout(Stdio::piped());
     let mut store = child.spawn().unwrap();
     let mut lines = BufReader::new(store.stdout.take().unwrap()).lines();
     let at = lines.find_map(|line| line.unwrap().strip_prefix("store at ").map(str::to_owned)).unwrap();

@@ -1,8 +1,6 @@
 //! A network that damages datagrams and computes UDP's checksum anew, as some middleboxes do: between
 //! clients, router and shards.
 
-#![allow(clippy::unwrap_used)]
-
 use bertha::Addr;
 use bertha::chunnels::{Checksum, ClientShard, ServerShard, ShardMap};
 use bertha::prelude::*;

@@ -1,6 +1,4 @@
 //! A participant whose store goes away, and comes back.
-#![cfg(feature = "redis")]
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and say what they skip")]
 
 use std::io::{BufRead, BufReader, Lines, copy};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

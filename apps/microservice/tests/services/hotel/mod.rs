@@ -1,5 +1,4 @@
 //! The hotel: five services, each a process, with memcached.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod cache;
 mod hosts;

@@ -1,7 +1,5 @@
 //! Whole stores over kernel UDP, with real clients.
 
-#![allow(clippy::unwrap_used)]
-
 use bertha::chunnels::{Checksum, ClientShard, ServerShard};
 use bertha::prelude::*;
 use bertha::{Addr, ErrorKind};

@@ -1,5 +1,4 @@
 //! A directory whose user may have few descriptors on their way, and a service that does not read.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests panic to fail, and say what they skip")]
 
 use bertha_local::Directory;
 use rustix::net::{
@@ -112,7 +111,11 @@ async fn a_user_whose_services_read_nothing_keeps_no_visitor_from_other_services
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let mut command = Command::new(&attacker);
-    command.args(["--exact", "an_attacker", "--nocapture"]).env(SOCKET, &path).uid(ATTACKER).gid(ATTACKER);
+    command
+        .args(["--exact", "in_flight::an_attacker", "--nocapture"])
+        .env(SOCKET, &path)
+        .uid(ATTACKER)
+        .gid(ATTACKER);
     let mut attacker = started(command.stdout(Stdio::piped()));
     let mut lines = BufReader::new(attacker.0.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap() == "attacked"), "the attack does not come to its end");

@@ -1,5 +1,4 @@
 //! The directory as a process, and services of several users that die.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_core::ErrorKind;
 use bertha_local::Directory;
@@ -98,7 +97,7 @@ async fn a_service() {
 
 fn service(path: &Path, name: &str) -> Killed {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "a_service"]).env(NAME, name).env(SOCKET, path).stdout(Stdio::null());
+    command.args(["--exact", "services::a_service"]).env(NAME, name).env(SOCKET, path).stdout(Stdio::null());
     Killed(command.spawn().unwrap())
 }
 
@@ -139,7 +138,11 @@ async fn a_user_without_rights_is_refused() {
     std::fs::copy(std::env::current_exe().unwrap(), &own).unwrap();
     let as_nobody = |name: &str| {
         let mut command = Command::new(&own);
-        command.args(["--exact", "a_service"]).env(NAME, name).env(SOCKET, &path).stdout(Stdio::null());
+        command
+            .args(["--exact", "services::a_service"])
+            .env(NAME, name)
+            .env(SOCKET, &path)
+            .stdout(Stdio::null());
         start_copy(command.uid(NOBODY).gid(NOBODY))
     };
     for name in ["store", "pay.card"] {
@@ -159,7 +162,11 @@ async fn a_user_without_rights_is_refused() {
     let _inner = Killed(command.arg("--socket").arg(&inner).arg("serve").spawn().unwrap());
     until(&inner, "any", Ok(false)).await;
     let mut command = Command::new(&own);
-    command.args(["--exact", "a_service"]).env(NAME, "any").env(SOCKET, &inner).stdout(Stdio::null());
+    command
+        .args(["--exact", "services::a_service"])
+        .env(NAME, "any")
+        .env(SOCKET, &inner)
+        .stdout(Stdio::null());
     let mut kept_out = start_copy(command.uid(NOBODY).gid(NOBODY));
     assert_eq!(kept_out.0.wait().unwrap().code(), Some(13), "the folder's rights");
 }
@@ -183,7 +190,11 @@ async fn a_user_has_a_share_and_is_told() {
     std::fs::copy(std::env::current_exe().unwrap(), &own).unwrap();
     let as_nobody = |name: &str| {
         let mut command = Command::new(&own);
-        command.args(["--exact", "a_service"]).env(NAME, name).env(SOCKET, &path).stdout(Stdio::null());
+        command
+            .args(["--exact", "services::a_service"])
+            .env(NAME, name)
+            .env(SOCKET, &path)
+            .stdout(Stdio::null());
         start_copy(command.uid(NOBODY).gid(NOBODY))
     };
     let mut kept = Vec::new();
