@@ -1,7 +1,7 @@
 //! The screen.
 
-use crate::scene::{Scene, top};
-use crate::terminal::Terminal;
+use crate::top::scene::{Scene, top};
+use crate::top::terminal::Terminal;
 use bertha_observe::Observer;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

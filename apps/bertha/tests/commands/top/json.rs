@@ -1,6 +1,6 @@
 //! The document for scripts.
 
-use crate::scene::{Scene, top};
+use crate::top::scene::{Scene, top};
 use std::os::unix::net::UnixListener;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,6 +1,6 @@
 //! Measurements over the ports of DPDK that the environment describes, joined by shared memory.
 
-use crate::program::{Server, bertha, json};
+use crate::measuring::program::{Server, bertha, json};
 use std::process::Output;
 
 /// Returns true if DPDK is installed; prints a loud message if not.

@@ -1,5 +1,4 @@
 //! `bertha rpcd`, with a daemon of this process.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_rpcd::{Daemon, Settings};
 use std::fs::Permissions;

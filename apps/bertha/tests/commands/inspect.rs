@@ -1,6 +1,4 @@
 //! `bertha inspect` over a real server.
-#![cfg(feature = "redis")]
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and say what they skip")]
 
 use bertha::kernel::TokioRuntime;
 use bertha::{Identity, make_stack, select};

@@ -1,5 +1,4 @@
 //! `bertha tcp` as a process that ends in the middle of a transfer. The tests need root, and are skipped without it.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and tell what they skip")]
 
 use rustix::process::{Pid, Signal, kill_process};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
