@@ -1,5 +1,4 @@
 //! The directory with its clients.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_core::{Addr, ErrorKind};
 use bertha_local::Directory;

@@ -1,6 +1,6 @@
 //! Descriptors whose last close waits, attached to whatever is sent.
 
-use crate::packets::{HELD_UP, PATIENCE, Raw, started};
+use crate::attacks::packets::{HELD_UP, PATIENCE, Raw, started};
 use bertha_lingering::lingering;
 use bertha_local::Directory;
 use bertha_local::directory::Rules;

@@ -1,6 +1,4 @@
 //! Connections as `Stream`, `Sink` and services, over pairs in memory.
-#![cfg(all(feature = "stream", feature = "tower", feature = "futures-io"))]
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_core::{Chunk, Connection, Error, ErrorKind};
 use bertha_datapath_sim::{PairConnection, pair_of};

@@ -1,6 +1,6 @@
 //! Services that do not read what the directory hands them, so that descriptors stay on their way.
 
-use crate::packets::{REFUSED, Raw, VISITING, started};
+use crate::attacks::packets::{REFUSED, Raw, VISITING, started};
 use bertha_local::directory::Rules;
 use std::os::unix::net::UnixStream;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! The files of a folder.
 
-use crate::run::{Records, message};
-use crate::schema::check;
+use crate::qlog::run::{Records, message};
+use crate::qlog::schema::check;
 use bertha_chunnels::Reliable;
 use bertha_chunnels::reliable::Qlog;
 use bertha_core::{Connection, Wrap};

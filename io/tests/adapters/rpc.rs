@@ -1,6 +1,4 @@
 //! Calls through layers of tower's.
-#![cfg(feature = "rpc")]
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_chunnels::Rpc;
 use bertha_chunnels::rpc::{

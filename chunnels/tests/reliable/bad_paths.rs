@@ -1,6 +1,5 @@
 //! How much of a path that loses, delays and reorders packets a connection uses.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests panic to fail, and print figures")]
-#![cfg(feature = "reliable")]
 
 use bertha_chunnels::Reliable;
 use bertha_chunnels::congestion::{Bbr, Cubic, NewReno};

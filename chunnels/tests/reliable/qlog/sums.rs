@@ -1,6 +1,6 @@
 //! The sums of the records, and the last measures, against the statistics.
 
-use crate::run::{Pair, Records, bad, simulate};
+use crate::qlog::run::{Pair, Records, bad, simulate};
 use bertha_chunnels::Reliable;
 use bertha_chunnels::congestion::{Bbr, Cubic, FixedWindow, NewReno};
 use bertha_core::{Connection, Wrap};

@@ -1,6 +1,6 @@
 //! A process that registers what a client looks up and its service has not registered.
 
-use crate::packets::{PATIENCE, Raw, VISITOR, started};
+use crate::attacks::packets::{PATIENCE, Raw, VISITOR, started};
 use bertha_chunnels::Serialize;
 use bertha_core::{Addr, Connection, make_stack};
 use bertha_datapath_kernel::Tcp;

@@ -1,6 +1,6 @@
 //! Ends that say nothing.
 
-use crate::packets::{HELD_UP, NONE, PATIENCE, Raw, started};
+use crate::attacks::packets::{HELD_UP, NONE, PATIENCE, Raw, started};
 use bertha_core::ErrorKind;
 use bertha_local::Directory;
 use bertha_local::directory::Rules;

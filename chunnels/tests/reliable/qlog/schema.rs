@@ -1,7 +1,7 @@
 //! Each record by the schema.
 
-use crate::cddl::Schema;
-use crate::run::{Records, bad, message, simulate};
+use crate::qlog::cddl::Schema;
+use crate::qlog::run::{Records, bad, message, simulate};
 use bertha_chunnels::Reliable;
 use bertha_chunnels::congestion::{Bbr, Cubic, NewReno};
 use bertha_core::Connection;

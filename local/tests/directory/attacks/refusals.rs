@@ -1,7 +1,7 @@
 //! A directory that does not enter a service, which serves all the same.
 
+use crate::attacks::packets::{HELD_UP, PATIENCE, Raw, started};
 use crate::lines::Lines;
-use crate::packets::{HELD_UP, PATIENCE, Raw, started};
 use bertha_chunnels::Serialize;
 use bertha_core::{Addr, Connection, make_stack};
 use bertha_datapath_kernel::Tcp;

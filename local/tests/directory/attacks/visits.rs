@@ -1,6 +1,6 @@
 //! Clients that visit a service and never talk to it.
 
-use crate::packets::{REFUSED, Raw, VISITING, started};
+use crate::attacks::packets::{REFUSED, Raw, VISITING, started};
 use bertha_local::Directory;
 use bertha_local::directory::Rules;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
