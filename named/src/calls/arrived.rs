@@ -1,4 +1,4 @@
-//! A call that has arrived, for whoever answers it.
+//! A call that has arrived, for the program that answers it.
 
 use bertha::rpc::{Context, Failure, Request, Requests};
 use std::fmt;

@@ -26,7 +26,7 @@ impl Service for Forwarding {
         loop {
             match steps.recv().await {
                 Some(Step::Requests(taken)) => {
-                    // Whoever asked may have given up.
+                    // The program that asked may have given up.
                     let _ = taken.send(request.requests(&PassThrough));
                 }
                 Some(Step::Response(first)) => {

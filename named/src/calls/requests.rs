@@ -8,7 +8,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 /// Number of requests that wait for the server before the sender waits.
 const WAITING: usize = 16;
 
-/// Makes a stream of requests: one end for an [`AnyCall`](super::AnyCall), and one for whoever makes the requests.
+/// Makes a stream of requests: one end for an [`AnyCall`](super::AnyCall), and one for the task that makes the requests.
 pub fn requests() -> (RequestSender, RequestsToSend) {
     let (sender, receiver) = channel(WAITING);
     (RequestSender(sender), RequestsToSend(receiver))
