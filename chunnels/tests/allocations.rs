@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_allocations::{Counting, in_thread};
-use bertha_chunnels::serialize::{Bincode, Codec, Postcard};
+use bertha_chunnels::serialize::{Bincode, Cbor, Codec, Json, MessagePack, Postcard};
 use bertha_chunnels::{ClientShard, Keyed, Metrics, Nothing, Pace, Serialize, ShardMap};
 use bertha_core::{
     Addr, BoxFuture, Chunnel, ConnectContext, Connected, Connection, Connector, Error, Node, Role, Wrap,
@@ -83,6 +83,9 @@ fn serialized<C: Codec<Small> + Default>() {
 fn serialising_allocates_nothing() {
     serialized::<Bincode>();
     serialized::<Postcard>();
+    serialized::<Cbor>();
+    serialized::<MessagePack>();
+    serialized::<Json>();
 }
 
 #[test]

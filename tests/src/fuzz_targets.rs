@@ -8,6 +8,7 @@ mod archive;
 pub mod attach;
 pub mod bundle;
 pub mod ccp;
+pub mod codecs;
 mod feed;
 mod frames;
 pub mod layers;
@@ -56,6 +57,7 @@ pub const TARGETS: &[Target] = &[
     ("attach", attach::messages),
     ("bundle", bundle::pieces),
     ("ccp", ccp::agent),
+    ("codecs", codecs::messages),
     ("compressed", compressed),
     ("decide", decision),
     ("early", first_flight),

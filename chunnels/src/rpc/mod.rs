@@ -111,11 +111,13 @@
 //!
 //! # Calls of bytes
 //!
-//! A service in another language has a codec that both languages have: `Cbor`, `MessagePack` or `Json`, by the features of these names, see
+//! A service or a client in another language has a codec that both languages have: `Cbor`, `MessagePack` or `Json`, by the features of these names, see
 //! [`serialize`](crate::serialize#codecs-that-other-languages-have). A binding for such a language has its requests and responses as bytes
 //! that were encoded there. It names their format by [`Rpc::encoding`], and the method by [`Method::named`]; the bytes pass unchanged:
 //!
 //! * A client gives them to its [`Multiplexer`], which is a [`Caller`]: `[u8]` is an [`Encode`], and the response is a `Buf`.
+//! * A request to a method of `#[bertha::service]` is the array of its arguments, without streams of requests (null, if there are none), and
+//!   the method's name is that of trait and function, as in `Words.count`. A [`handler`] takes a single value, of any type.
 //! * A server is a [`Service`] that takes [`Request::into_body`], and whose responses are bytes, which
 //!   [`Service::encode`] copies by [`Encode::encode`].
 //!

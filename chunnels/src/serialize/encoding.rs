@@ -4,6 +4,7 @@ use super::{Codec, KeyPlace};
 use bertha_core::capability::exact_part;
 use bertha_core::{Capability, Mismatch};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// The encoding of messages. Two ends are compatible if all parts of it are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Capability)]
@@ -45,7 +46,7 @@ impl Encoding {
         exact_part("version of the codec", &self.version, &other.version)?;
         exact_part("options of the codec", &self.options, &other.options)?;
         exact_part("offset of the key", &offset(self.key), &offset(other.key))?;
-        exact_part("schema", &self.schema, &other.schema)
+        exact_part("schema", &Name(&self.schema), &Name(&other.schema))
     }
 
     fn codec_name(&self) -> &str {
@@ -55,4 +56,14 @@ impl Encoding {
 
 fn offset(key: Option<u64>) -> String {
     key.map_or_else(|| "none".into(), |offset| offset.to_string())
+}
+
+/// The name of a schema, shown as what it is if it is empty.
+#[derive(PartialEq)]
+struct Name<'a>(&'a str);
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_empty() { "none" } else { self.0 })
+    }
 }

@@ -18,6 +18,7 @@ use bertha_negotiation::testing::wire::{
 use bertha_negotiation::{Credentials, IdentityKey, Settings, SharedKey};
 use bertha_tests::fuzz_targets::attach::good_hello;
 use bertha_tests::fuzz_targets::bundle::good_packets;
+use bertha_tests::fuzz_targets::codecs::good_messages;
 use bertha_tests::fuzz_targets::rpc::{COUNT, NEXT, SUM};
 use bertha_tests::fuzz_targets::schemas::{good_schema, good_submission};
 use bertha_tests::fuzz_targets::shm::ring_seeds;
@@ -36,6 +37,7 @@ pub(crate) fn of(target: &str) -> Vec<Seed> {
         "attach" => named(attaching()),
         "bundle" => numbered([good_packets()]),
         "ccp" => named(agent()),
+        "codecs" => numbered(good_messages()),
         "compressed" => named(compressed()),
         "decide" | "matching" => offers(),
         "early" => named(first_flights()),
