@@ -70,7 +70,7 @@ fn with_service<S: Service>(service: S, test: impl AsyncFnOnce(End)) {
     let network = sim.network().clone();
     sim.run(async {
         let [client, server] = ends(&network).await;
-        let serving = async move { serve(server, service).await };
+        let serving = async move { drop(serve(server, service).await) };
         let _server = network.runtime().spawn(serving);
         test(client).await;
     });
