@@ -13,7 +13,7 @@ use bertha::chunnels::{Cbor, Ordered, Reliable, Rpc, Serialize};
 use bertha::kernel::Tcp;
 use bertha::prelude::*;
 use bertha::rpc::{Client, serve};
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{Stream, stream};
 use serde::Deserialize;
 use std::env::args;
 use std::time::Duration;
