@@ -50,7 +50,7 @@ pub use change::{Change, Policy};
 pub use descriptor::{Descriptor, Done, InHeap, NoDescriptor};
 pub use engine::{Binding, Engine, EngineKind, Parts};
 pub use message::{Kind, Message, Refusal};
-pub use method::{Method, Service};
+pub use method::{Method, Service, Typed};
 pub use order::Order;
 pub use party::Party;
 pub use policies::Policies;

@@ -4,7 +4,7 @@ use super::entry::Entry;
 use super::way::Way;
 use super::{Client, Server};
 use crate::attach::Role;
-use crate::layout;
+use crate::method;
 use crate::method::Service;
 use bertha_core::Error;
 use bertha_datapath_shm::{Users, Waiting};
@@ -66,7 +66,7 @@ impl Attach {
     /// take the application, or is of a user who is not [trusted](Self::users). [`Invalid`](bertha_core::ErrorKind::Invalid) if a type of the service does
     /// not suit its schema. The errors of the system.
     pub async fn client<S: Service>(&self, name: &str) -> Result<Client<S>, Error> {
-        layout::check::<S>()?;
+        method::check::<S>()?;
         let entry = self.entry(Role::Caller, name, S::descriptors());
         Ok(Client::new(entry.first().await?, entry))
     }
@@ -76,7 +76,7 @@ impl Attach {
     /// # Errors
     /// The errors of [`client`](Self::client). The daemon refuses a name under which another application serves.
     pub async fn server<S: Service>(&self, name: &str) -> Result<Server<S>, Error> {
-        layout::check::<S>()?;
+        method::check::<S>()?;
         let entry = self.entry(Role::Server, name, S::descriptors());
         Ok(Server::new(entry.first().await?, entry))
     }

@@ -170,8 +170,8 @@ macro_rules! service {
                 const { $descriptors }
             }
 
-            fn types() -> &'static [$crate::layout::Typed] {
-                const TYPES: &[$crate::layout::Typed] = &[$($crate::layout::Typed::of::<$method>()),*];
+            fn types() -> &'static [$crate::Typed] {
+                const TYPES: &[$crate::Typed] = &[$($crate::Typed::of::<$method>()),*];
                 TYPES
             }
         }

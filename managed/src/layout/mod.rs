@@ -10,10 +10,8 @@
 mod heaps;
 mod macros;
 
-use crate::method::{Method, Service};
-use bertha_core::{Error, ErrorKind};
+use bertha_schemas::Type;
 pub use bertha_schemas::{Part, Shape};
-use bertha_schemas::{Plan, Schema, Type};
 
 /// A type of which messages consist.
 ///
@@ -25,65 +23,14 @@ pub unsafe trait Layout: Sized + Send + Sync + 'static {
     fn shape() -> Shape;
 }
 
-/// The name, the place and the types of a method, to be compared with the schema.
-#[derive(Debug, Clone, Copy)]
-pub struct Typed {
-    name: &'static str,
-    number: u32,
-    request: Type,
-    response: Type,
-}
-
-impl Typed {
-    /// Returns the types of a method.
-    pub const fn of<M: Method>() -> Self
-    where
-        M::Request: Layout,
-        M::Response: Layout,
-    {
-        let (request, response) = (type_of::<M::Request>(), type_of::<M::Response>());
-        Self { name: M::NAME, number: M::NUMBER, request, response }
-    }
-
-    /// Returns what is wrong with the method, if something is.
-    fn fault(&self, service: &str, schema: &Schema, plan: &Plan) -> Option<String> {
-        let Self { name, number, request, response } = *self;
-        let method = schema.methods().get(number as usize);
-        let Some(method) = method.filter(|method| method.name == name && method.service == service) else {
-            return Some(format!("method {number} of the schema is not {service}.{name}"));
-        };
-        [(&method.request, request), (&method.response, response)].into_iter().find_map(|(message, of)| {
-            let id = plan.message(message)?;
-            let misfit = plan.check(id, of).err()?;
-            Some(format!("the type of {message} is not as the schema says: {misfit}"))
-        })
-    }
-}
-
 /// Returns the description of a type.
-const fn type_of<T: Layout>() -> Type {
+pub(crate) const fn type_of<T: Layout>() -> Type {
     Type::of::<T>(T::shape)
 }
 
 /// Returns the part of a structure that is a field of a type, for [`layout!`](crate::layout!).
 pub const fn part<T: Layout>(name: &'static str, at: usize) -> Part {
     Part { name, at, of: type_of::<T>() }
-}
-
-/// Compares the types of a service's methods with its schema.
-///
-/// # Errors
-/// [`Invalid`](ErrorKind::Invalid) with the first that does not suit. A schema that is none is the daemon's to refuse.
-pub(crate) fn check<S: Service>() -> Result<(), Error> {
-    let types = S::types();
-    if types.is_empty() {
-        return Ok(());
-    }
-    let schema =
-        Schema::read(S::descriptors()).map_err(|fault| Error::new(ErrorKind::Invalid, fault.to_string()))?;
-    let plan = Plan::new(&schema);
-    let fault = types.iter().find_map(|typed| typed.fault(S::NAME, &schema, &plan));
-    fault.map_or(Ok(()), |fault| Err(Error::new(ErrorKind::Invalid, fault)))
 }
 
 macro_rules! numbers {
