@@ -37,7 +37,7 @@ mod unknown;
 pub use any::{AnyConnection, AnyIncoming, Connecting, Listened, Listening};
 pub use calls::{
     AnyCall, AnyCaller, AnyResponses, AnyServer, ArrivedCall, CallFormat, Calling, RequestSender,
-    RequestsToSend, Serving, method, requests,
+    RequestsToSend, ServerEnd, Serving, method, requests,
 };
 pub use keys::{Keys, Side};
 use layer::Layer;

@@ -53,23 +53,23 @@ async fn reverse(mut call: ArrivedCall) {
     let mut request = call.take_request();
     request.reverse();
     match call.method() {
-        id if id == method("reverse").unwrap().id() => call.answer(request),
+        id if id == method("reverse").unwrap().id() => assert!(call.answer(request)),
         id if id == method("letters").unwrap().id() => {
             for letter in request {
                 if !call.respond(vec![letter]).await {
                     return;
                 }
             }
-            call.end();
+            assert!(call.end());
         }
         id if id == method("join").unwrap().id() => {
             let mut more = call.requests().await.unwrap();
             while let Some(part) = more.next().await {
                 request.extend(part.unwrap());
             }
-            call.answer(request);
+            assert!(call.answer(request));
         }
-        _ => call.fail(Failure::of(FailureKind::UnknownMethod, "no such method")),
+        _ => assert!(call.fail(Failure::of(FailureKind::UnknownMethod, "no such method"))),
     }
 }
 
@@ -129,12 +129,16 @@ async fn a_stream_of_responses_ends_in_four_ways() {
         let call = server.next().await.unwrap();
         assert!(call.respond(b"first".to_vec()).await);
         assert_eq!(&responses.next().await.unwrap().unwrap()[..], b"first");
-        match end {
+        let is_over = match end {
             "end" => call.end(),
             "answer" => call.answer(b"last".to_vec()),
             "fail" => call.fail(Failure::of(FailureKind::Denied, "enough")),
-            _ => drop(call),
-        }
+            _ => {
+                drop(call);
+                true
+            }
+        };
+        assert!(is_over);
         let second = responses.next().await.map(|second| second.map(|bytes| bytes.to_vec()));
         match (end, second) {
             ("end", None) => continue,
@@ -155,7 +159,7 @@ async fn a_failure_tells_its_kind_and_what_may_have_run() {
     answer(server, move |call| async move {
         match call.method() {
             id if id == forgetful => drop(call),
-            _ => call.fail(Failure::of(FailureKind::Denied, "not you").after_running()),
+            _ => assert!(call.fail(Failure::of(FailureKind::Denied, "not you").after_running())),
         }
     });
     let denied = caller.ask(call("enter", b"")).await.unwrap_err();
@@ -201,7 +205,7 @@ async fn a_service_that_leaves_ends_its_calls_and_then_itself() {
     let caller = caller(Transport::Tcp, "", &server).await;
     let asking = tokio::spawn(caller.ask(call("last", b"")));
     let last = server.next().await.unwrap();
-    server.shut_down(SOON);
+    server.server_end().begin(SOON);
     last.answer(b"done".to_vec());
     assert_eq!(&asking.await.unwrap().unwrap().response[..], b"done");
     assert!(tokio::time::timeout(SOON, server.next()).await.unwrap().is_none());

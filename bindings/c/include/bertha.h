@@ -78,6 +78,26 @@ enum bertha_code {
   BERTHA_FORKED = 19,
   // An error in this library, which goes on.
   BERTHA_PANIC = 20,
+  // There is nothing further: a stream has ended, a service has ended, or nobody waits for what is sent.
+  BERTHA_END = 21,
+  // The service says that the call has failed.
+  BERTHA_CALL_FAILED = 22,
+  // There is no room for the call, here or at the service.
+  BERTHA_CALL_OVERLOADED = 23,
+  // No response came before the deadline.
+  BERTHA_CALL_TIMED_OUT = 24,
+  // The service has no such method.
+  BERTHA_CALL_UNKNOWN_METHOD = 25,
+  // A request or a response does not follow the format.
+  BERTHA_CALL_MALFORMED = 26,
+  // A request or a response is larger than a message may be.
+  BERTHA_CALL_TOO_LARGE = 27,
+  // The connection of the call has ended.
+  BERTHA_CALL_DISCONNECTED = 28,
+  // The service does not permit the call to this caller.
+  BERTHA_CALL_DENIED = 29,
+  // The service shuts down.
+  BERTHA_CALL_UNAVAILABLE = 30,
 };
 
 // A message in memory of the library. It belongs to the caller until it is sent or released. A message that is sent may be
@@ -89,6 +109,70 @@ struct bertha_buffer {
   size_t length;
   // Names the buffer.
   uint64_t handle;
+};
+
+// A name and a value that go with a call, beside its request. Names have letters in lower case, digits, `-`, `_` and `.`; values are
+// bytes. A call has at most 64 of them, of 8 KiB together.
+struct bertha_entry {
+  // The name.
+  const char *name;
+  // The value.
+  const void *value;
+  // Number of bytes of the value.
+  size_t length;
+};
+
+// A call to be made. One that is all zeros but for its method has an empty request and no deadline.
+struct bertha_request {
+  // The name of the method.
+  const char *method;
+  // The request.
+  const void *data;
+  // Number of bytes of the request.
+  size_t length;
+  // Names and values beside the request.
+  const struct bertha_entry *metadata;
+  // Number of names and values.
+  size_t entries;
+  // The milliseconds after which the call fails; without limit if they are zero or less.
+  int64_t deadline;
+  // Not zero if further requests follow, by bertha_call_send.
+  int has_requests;
+  // Not zero for a method with a stream of responses, which bertha_call_start calls.
+  int has_responses;
+};
+
+// What is done with a call: it gets the context of the service, the handle of the call, and the place of the method in the list
+// of the service. It answers or fails the call, or keeps the handle, with which any thread answers later. It may use all
+// functions, but bertha_close for its own service, and may wait. C++ throws no exception out of it.
+typedef void (*bertha_handler)(void *context, uint64_t call, size_t method);
+
+// The methods of a service, and who answers.
+struct bertha_methods {
+  // The names of the methods.
+  const char *const *names;
+  // Number of the names, at most 4096.
+  size_t count;
+  // Answers calls, or is null: then bertha_accept returns them.
+  bertha_handler handler;
+  // Goes to the handler as it is.
+  void *context;
+  // Number of threads in which the handler runs, from 1 to 256; calls beyond wait, in turn and up to their deadlines.
+  uint32_t threads;
+};
+
+// A call that has arrived.
+struct bertha_arrival {
+  // The place of the method in the list of the service.
+  size_t method;
+  // The request, which lies there until the call is answered or released.
+  const uint8_t *data;
+  // Number of bytes of the request.
+  size_t length;
+  // The milliseconds until the client gives up, or -1 without a deadline.
+  int64_t milliseconds;
+  // True once nobody waits for the answer: the client has cancelled the call or is gone, or the deadline has passed.
+  bool is_cancelled;
 };
 
 // Figures of a connection, since it was made.
@@ -126,8 +210,12 @@ const char *bertha_error_message(void);
 // calls that receive messages which had arrived before.
 bool bertha_error_ends_connection(void);
 
+// Returns true if the call that failed with the latest error of this thread may have run at the service, or a part of it.
+bool bertha_error_may_have_run(void);
+
 // Releases what a handle names, of any kind. Calls of other threads that wait for it end with BERTHA_BAD_HANDLE. A
-// connection that was not closed is cut: the peer sees BERTHA_RESET.
+// connection that was not closed is cut: the peer sees BERTHA_RESET. A call that was made is cancelled, and one that has arrived
+// fails. A service ends at once, but for callbacks that run: bertha_close waits for them.
 int bertha_release(uint64_t handle);
 
 // Writes a descriptor for poll and epoll, which is readable when a call with a time of zero may go on: to receive, accept
@@ -186,11 +274,14 @@ int bertha_listen(const char *datapath,
                   uint64_t options,
                   uint64_t *listener);
 
-// Writes the address of a listener as text, as bertha_explain writes.
+// Writes the address of a listener or of a service as text, as bertha_explain writes.
 int bertha_listener_address(uint64_t listener, char *text, size_t capacity, size_t *length);
 
-// Waits for the next client.
-int bertha_accept(uint64_t listener, int64_t milliseconds, uint64_t *connection);
+// Waits for the next client of a listener, and writes its connection; or for the next call of a service without callbacks, and
+// writes the call. BERTHA_END says that the service was closed.
+int bertha_accept(uint64_t listener,
+                  int64_t milliseconds,
+                  uint64_t *connection);
 
 // Sends a message, which is copied.
 //
@@ -235,6 +326,81 @@ int bertha_receive_burst(uint64_t connection,
                          size_t *count,
                          int64_t milliseconds);
 
+// Makes a client of the service at an address, with the names of bertha_connect.
+//
+// The stack is for bytes, and reliable, by itself or by its datapath. With a time of 0 the function does not wait: the connection is
+// made in the background, calls wait for it, and fail with its error. When another time is up, the connection is given up. The option
+// codec names the format of requests and responses, which the two ends compare.
+int bertha_client(const char *datapath,
+                  const char *address,
+                  const char *stack,
+                  uint64_t options,
+                  int64_t milliseconds,
+                  uint64_t *client);
+
+// Makes a call with one response, and waits for it, up to the deadline of the call. The caller releases the response, as a
+// buffer.
+int bertha_call(uint64_t client,
+                const struct bertha_request *call,
+                struct bertha_buffer *response);
+
+// Begins a call, and does not wait. The handle has a descriptor; bertha_call_receive waits for the response, or for each of a stream.
+// Releasing the handle cancels the call.
+int bertha_call_start(uint64_t client,
+                      const struct bertha_request *call,
+                      uint64_t *started);
+
+// Receives the next response to a call that was made, or the next of the further requests of a call that has arrived. BERTHA_END says
+// that there is none. The caller releases the buffer.
+//
+// The first use for a call that has arrived lets its client send; it comes before the first response.
+int bertha_call_receive(uint64_t call,
+                        struct bertha_buffer *buffer,
+                        int64_t milliseconds);
+
+// Sends a further request of a call that was made, or a response of a stream to a call that has arrived. BERTHA_END says that
+// nobody wants it. At most 16 wait here for the other end; the next waits for room, and with BERTHA_WOULD_BLOCK it was not taken.
+int bertha_call_send(uint64_t call,
+                     const void *data,
+                     size_t length,
+                     int64_t milliseconds);
+
+// Ends the further requests of a call that was made; or the stream of responses to a call that has arrived, whose handle is then
+// released.
+int bertha_call_end(uint64_t call);
+
+// Serves methods at an address, with the names of bertha_client. Port 0 leaves the port to the system, and
+// bertha_listener_address tells it.
+int bertha_serve(const char *datapath,
+                 const char *address,
+                 const char *stack,
+                 uint64_t options,
+                 const struct bertha_methods *methods,
+                 uint64_t *service);
+
+// Writes what a call is that has arrived. Its descriptor is readable once it is cancelled.
+int bertha_call_arrival(uint64_t call, struct bertha_arrival *arrival);
+
+// Writes the first value of a name of the metadata of a call that has arrived, and its length. BERTHA_END says that there is none. If
+// there is no room, the function returns BERTHA_TOO_LARGE, and writes the length alone.
+int bertha_call_metadata(uint64_t call,
+                         const char *name,
+                         void *value,
+                         size_t capacity,
+                         size_t *length);
+
+// Answers a call that has arrived, and releases its handle; after responses of a stream it is the last of them. BERTHA_END says that
+// no client waits for the answer any more.
+int bertha_answer(uint64_t call,
+                  const void *data,
+                  size_t length);
+
+// Fails a call that has arrived, or its stream of responses, with a code from BERTHA_CALL_FAILED on and a text, and releases its handle.
+// The client learns that the call may have run.
+int bertha_fail(uint64_t call,
+                int code,
+                const char *reason);
+
 // Sends what the stack holds back, and waits until none of it has to be sent again. When the time is up, the work goes on, and a
 // later call waits for the same.
 int bertha_drain(uint64_t connection,
@@ -242,7 +408,10 @@ int bertha_drain(uint64_t connection,
 
 // Sends what the stack holds back, tells the peer, and closes the connection, whose handle is still to be released. When the time is up,
 // the work goes on, and a later call waits for the same.
-int bertha_close(uint64_t connection,
+//
+// A client closes its connection, and its calls fail. A service takes no further calls; those under way have this time to be
+// answered; the function returns once no callback runs, and is BERTHA_INVALID in a callback of the service.
+int bertha_close(uint64_t handle,
                  int64_t milliseconds);
 
 // Changes the stack to another alternative, counted from 0, of its first choice, while messages flow. Both ends need the option
@@ -251,7 +420,7 @@ int bertha_upgrade(uint64_t connection,
                    uint32_t alternative,
                    int64_t milliseconds);
 
-// Writes the stack in use, and the reasons for it, as text with a zero at its end, and the length without the zero. If there is no room,
+// Writes the stack of a connection or a client, and the reasons for it, as text with a zero at its end, and the length without the zero. If there is no room,
 // the function returns BERTHA_TOO_LARGE, and writes the length alone: with a capacity of 0 it only asks for the length.
 int bertha_explain(uint64_t connection,
                    char *text,
@@ -261,15 +430,18 @@ int bertha_explain(uint64_t connection,
 // Writes the state of each layer as text, a line for each, as bertha_explain writes.
 int bertha_statistics_text(uint64_t connection, char *text, size_t capacity, size_t *length);
 
-// Writes the address of the peer, as bertha_explain writes.
+// Writes the address of the peer, also of a client and of a call that has arrived, as bertha_explain writes.
 int bertha_peer_address(uint64_t connection, char *text, size_t capacity, size_t *length);
 
 // Writes the address of this end, as bertha_explain writes.
 int bertha_local_address(uint64_t connection, char *text, size_t capacity, size_t *length);
 
-// Writes the identity that the peer has proved, such as its certificate, or a text of length 0 if there is none, as
-// bertha_explain writes.
-int bertha_peer_identity(uint64_t connection, char *text, size_t capacity, size_t *length);
+// Writes the identity that the peer has proved, such as its certificate, or a text of length 0 if there is none, also of a client
+// and of a call that has arrived, as bertha_explain writes.
+int bertha_peer_identity(uint64_t connection,
+                         char *text,
+                         size_t capacity,
+                         size_t *length);
 
 // Writes figures of a connection.
 int bertha_statistics(uint64_t connection, struct bertha_figures *figures);

@@ -1,6 +1,7 @@
 //! The codes that functions of C return.
 
 use bertha::ErrorKind;
+use bertha::rpc::FailureKind;
 use std::ffi::CStr;
 
 /// The result of a function: zero if it has done its work, or the kind of error.
@@ -53,13 +54,33 @@ pub enum bertha_code {
     BERTHA_FORKED = 19,
     /// An error in this library, which goes on.
     BERTHA_PANIC = 20,
+    /// There is nothing further: a stream has ended, a service has ended, or nobody waits for what is sent.
+    BERTHA_END = 21,
+    /// The service says that the call has failed.
+    BERTHA_CALL_FAILED = 22,
+    /// There is no room for the call, here or at the service.
+    BERTHA_CALL_OVERLOADED = 23,
+    /// No response came before the deadline.
+    BERTHA_CALL_TIMED_OUT = 24,
+    /// The service has no such method.
+    BERTHA_CALL_UNKNOWN_METHOD = 25,
+    /// A request or a response does not follow the format.
+    BERTHA_CALL_MALFORMED = 26,
+    /// A request or a response is larger than a message may be.
+    BERTHA_CALL_TOO_LARGE = 27,
+    /// The connection of the call has ended.
+    BERTHA_CALL_DISCONNECTED = 28,
+    /// The service does not permit the call to this caller.
+    BERTHA_CALL_DENIED = 29,
+    /// The service shuts down.
+    BERTHA_CALL_UNAVAILABLE = 30,
 }
 
 pub(crate) use bertha_code as Code;
 
 impl Code {
     /// All codes, in the order of their numbers.
-    pub(crate) const ALL: [Self; 21] = [
+    pub(crate) const ALL: [Self; 31] = [
         Self::BERTHA_OK,
         Self::BERTHA_CLOSED,
         Self::BERTHA_RESET,
@@ -81,6 +102,16 @@ impl Code {
         Self::BERTHA_WOULD_BLOCK,
         Self::BERTHA_FORKED,
         Self::BERTHA_PANIC,
+        Self::BERTHA_END,
+        Self::BERTHA_CALL_FAILED,
+        Self::BERTHA_CALL_OVERLOADED,
+        Self::BERTHA_CALL_TIMED_OUT,
+        Self::BERTHA_CALL_UNKNOWN_METHOD,
+        Self::BERTHA_CALL_MALFORMED,
+        Self::BERTHA_CALL_TOO_LARGE,
+        Self::BERTHA_CALL_DISCONNECTED,
+        Self::BERTHA_CALL_DENIED,
+        Self::BERTHA_CALL_UNAVAILABLE,
     ];
 
     /// Returns a few words for the code of this number.
@@ -112,6 +143,16 @@ impl Code {
             Self::BERTHA_WOULD_BLOCK => c"would block",
             Self::BERTHA_FORKED => c"forked",
             Self::BERTHA_PANIC => c"panic",
+            Self::BERTHA_END => c"end",
+            Self::BERTHA_CALL_FAILED => c"call failed",
+            Self::BERTHA_CALL_OVERLOADED => c"call overloaded",
+            Self::BERTHA_CALL_TIMED_OUT => c"call timed out",
+            Self::BERTHA_CALL_UNKNOWN_METHOD => c"unknown method",
+            Self::BERTHA_CALL_MALFORMED => c"call malformed",
+            Self::BERTHA_CALL_TOO_LARGE => c"call too large",
+            Self::BERTHA_CALL_DISCONNECTED => c"call disconnected",
+            Self::BERTHA_CALL_DENIED => c"call denied",
+            Self::BERTHA_CALL_UNAVAILABLE => c"service unavailable",
         }
     }
 }
@@ -138,6 +179,32 @@ impl From<ErrorKind> for Code {
     }
 }
 
+/// The kinds of failures of calls, and their codes.
+const FAILURES: [(FailureKind, Code); 9] = [
+    (FailureKind::Failed, Code::BERTHA_CALL_FAILED),
+    (FailureKind::Overloaded, Code::BERTHA_CALL_OVERLOADED),
+    (FailureKind::TimedOut, Code::BERTHA_CALL_TIMED_OUT),
+    (FailureKind::UnknownMethod, Code::BERTHA_CALL_UNKNOWN_METHOD),
+    (FailureKind::Malformed, Code::BERTHA_CALL_MALFORMED),
+    (FailureKind::TooLarge, Code::BERTHA_CALL_TOO_LARGE),
+    (FailureKind::Disconnected, Code::BERTHA_CALL_DISCONNECTED),
+    (FailureKind::Denied, Code::BERTHA_CALL_DENIED),
+    (FailureKind::Unavailable, Code::BERTHA_CALL_UNAVAILABLE),
+];
+
+impl From<FailureKind> for Code {
+    fn from(kind: FailureKind) -> Self {
+        FAILURES.iter().find(|(known, _)| *known == kind).map_or(Self::BERTHA_CALL_FAILED, |(_, code)| *code)
+    }
+}
+
+impl Code {
+    /// Returns the kind of failure of a call that has this number.
+    pub(crate) fn failure_kind(number: i32) -> Option<FailureKind> {
+        FAILURES.iter().find(|(_, code)| *code as i32 == number).map(|(kind, _)| *kind)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,6 +215,6 @@ mod tests {
             assert_eq!(code as i32, number);
             assert_eq!(Code::name_of(number), code.name());
         }
-        assert_eq!([Code::name_of(-1), Code::name_of(21)], [c"unknown"; 2]);
+        assert_eq!([Code::name_of(-1), Code::name_of(31)], [c"unknown"; 2]);
     }
 }

@@ -1,27 +1,35 @@
-//! A connection that is being made.
+//! A connection that is being made, and a caller, which is made while its first calls wait.
 
 use crate::failure::Failure;
 use crate::readiness::Readiness;
 use crate::task::Task;
 use crate::wait::{Limit, wait};
-use bertha_named::{self as named, AnyConnection, Transport};
+use bertha_named::{AnyCaller, AnyConnection, OverDatapath, Transport};
 use std::fmt;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// A connection that is being made, in a task of the process.
-pub(crate) struct Connecting {
+/// A connection of bytes that is being made.
+pub(crate) type Connecting = Making<Arc<dyn AnyConnection>>;
+/// A caller, whose connection may still be made.
+pub(crate) type Client = Making<Arc<dyn AnyCaller>>;
+
+/// What is made in a task of the process.
+pub(crate) struct Making<T> {
     released: CancellationToken,
     readiness: Arc<Readiness>,
-    task: Arc<Task<Arc<dyn AnyConnection>>>,
+    task: Arc<Task<T>>,
 }
 
-impl Connecting {
+impl<T: Clone + Send + 'static> Making<T> {
     /// Begins to connect.
     ///
     /// # Errors
     /// [`BERTHA_EXHAUSTED`](crate::code::Code::BERTHA_EXHAUSTED) if there is no runtime.
-    pub(crate) fn begin(over: Transport, connecting: named::Connecting) -> Result<Arc<Self>, Failure> {
+    pub(crate) fn begin<W>(over: Transport, connecting: W) -> Result<Arc<Self>, Failure>
+    where
+        W: OverDatapath<Output = T> + Send + 'static,
+    {
         let (released, readiness) = (CancellationToken::new(), Arc::default());
         let task =
             Task::begin(
@@ -32,27 +40,47 @@ impl Connecting {
         Ok(Arc::new(Self { released, readiness, task }))
     }
 
-    /// Waits for the connection.
+    /// Waits for what is made.
     ///
     /// # Errors
     /// Errors of connecting; [`Failure::LATE`] while it goes on.
-    pub(crate) fn outcome(&self, limit: Limit) -> Result<Arc<dyn AnyConnection>, Failure> {
-        wait(limit, &self.released, self.task.outcome())
+    pub(crate) fn outcome(&self, limit: Limit) -> Result<T, Failure> {
+        self.wait(limit, self.made())
+    }
+
+    /// Waits for what is made.
+    ///
+    /// # Errors
+    /// Errors of connecting.
+    pub(crate) async fn made(&self) -> Result<T, Failure> {
+        self.task.outcome().await
+    }
+
+    /// Waits for work with it, until it is released.
+    ///
+    /// # Errors
+    /// The errors of the work; [`Failure::LATE`]; [`Failure::RELEASED`].
+    pub(crate) fn wait<R>(
+        &self,
+        limit: Limit,
+        work: impl Future<Output = Result<R, Failure>>,
+    ) -> Result<R, Failure> {
+        wait(limit, &self.released, work)
     }
 
     pub(crate) fn readiness(&self) -> &Arc<Readiness> {
         &self.readiness
     }
 
-    /// Gives the connection up, unless it is made.
+    /// Gives the connection up, unless a connection of bytes is made.
     pub(crate) fn release(&self) {
         self.released.cancel();
         self.readiness.close();
     }
 }
 
-impl fmt::Debug for Connecting {
+impl<T> fmt::Debug for Making<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connecting").finish_non_exhaustive()
+        f.debug_struct("Making").finish_non_exhaustive()
     }
 }

@@ -8,6 +8,8 @@
 
 #![deny(unsafe_code)]
 
+mod arrived;
+mod asked;
 mod boundary;
 mod code;
 mod connecting;
@@ -17,11 +19,14 @@ mod figures;
 mod forks;
 mod listener;
 mod object;
+mod outlet;
 mod queue;
 mod readiness;
 mod receiving;
 mod runtime;
 mod sending;
+mod service;
+mod source;
 mod table;
 mod task;
 mod wait;

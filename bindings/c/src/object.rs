@@ -1,11 +1,14 @@
 //! The objects that handles name.
 
+use crate::arrived::Arrived;
+use crate::asked::Asked;
 use crate::code::Code;
-use crate::connecting::Connecting;
+use crate::connecting::{Client, Connecting};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::listener::Listener;
 use crate::readiness::Readiness;
+use crate::service::Service;
 use crate::table::Table;
 use bertha::Buf;
 use bertha_named::Options;
@@ -19,6 +22,10 @@ pub(crate) enum Object {
     Connecting(Arc<Connecting>),
     Connection(Arc<Connection>),
     Listener(Arc<Listener>),
+    Client(Arc<Client>),
+    Asked(Arc<Asked>),
+    Service(Arc<Service>),
+    Arrived(Arc<Arrived>),
 }
 
 /// The bit by which handles of buffers are told from others.
@@ -35,6 +42,10 @@ impl Object {
             Self::Connecting(_) => "a connection that is being made",
             Self::Connection(_) => "a connection",
             Self::Listener(_) => "a listener",
+            Self::Client(_) => "a client of a service",
+            Self::Asked(_) => "a call that was made",
+            Self::Service(_) => "a service",
+            Self::Arrived(_) => "a call that has arrived",
         }
     }
 
@@ -45,6 +56,10 @@ impl Object {
             Self::Connecting(connecting) => connecting.release(),
             Self::Connection(connection) => connection.release(),
             Self::Listener(listener) => listener.release(),
+            Self::Client(client) => client.release(),
+            Self::Asked(call) => call.release(),
+            Self::Service(service) => service.release(),
+            Self::Arrived(call) => call.release(),
         }
     }
 }
@@ -60,7 +75,11 @@ pub(crate) fn insert(object: Object) -> Result<u64, Failure> {
     })
 }
 
-fn get(handle: u64) -> Result<Object, Failure> {
+/// Returns the object of a handle.
+///
+/// # Errors
+/// [`BERTHA_BAD_HANDLE`](Code::BERTHA_BAD_HANDLE).
+pub(crate) fn get(handle: u64) -> Result<Object, Failure> {
     OBJECTS.read().get(handle).cloned().ok_or_else(bad)
 }
 
@@ -78,7 +97,8 @@ pub(crate) fn release(handle: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes a connection that is made out of the table, and returns true if it was there: its outcome belongs to one call.
+/// Takes an object out of the table, and returns true if it was there: the outcome of a connection or of a call belongs to one
+/// function.
 pub(crate) fn finish(handle: u64) -> bool {
     let object = OBJECTS.write().remove(handle);
     object.inspect(Object::release).is_some()
@@ -89,45 +109,43 @@ fn bad() -> Failure {
     Failure::new(Code::BERTHA_BAD_HANDLE, "the handle is none: it is zero, or was released, or never given")
 }
 
+/// Returns the failure of an object of another kind than `wanted`.
 #[cold]
-fn other(object: &Object, wanted: &str) -> Failure {
+pub(crate) fn other(object: &Object, wanted: &str) -> Failure {
     Failure::new(Code::BERTHA_BAD_HANDLE, format!("the handle is {}, not {wanted}", object.what()))
 }
 
-/// # Errors
-/// [`BERTHA_BAD_HANDLE`](Code::BERTHA_BAD_HANDLE).
-pub(crate) fn connection(handle: u64) -> Result<Arc<Connection>, Failure> {
-    match get(handle)? {
-        Object::Connection(connection) => Ok(connection),
-        object => Err(other(&object, "a connection")),
-    }
+/// Defines functions that return the objects of one kind.
+macro_rules! kinds {
+    ($($name:ident: $kind:ident($object:ty) = $wanted:literal;)*) => {
+        $(
+            /// # Errors
+            /// [`BERTHA_BAD_HANDLE`](Code::BERTHA_BAD_HANDLE).
+            pub(crate) fn $name(handle: u64) -> Result<Arc<$object>, Failure> {
+                match get(handle)? {
+                    Object::$kind(object) => Ok(object),
+                    object => Err(other(&object, $wanted)),
+                }
+            }
+        )*
+    };
 }
 
-/// # Errors
-/// [`BERTHA_BAD_HANDLE`](Code::BERTHA_BAD_HANDLE).
-pub(crate) fn listener(handle: u64) -> Result<Arc<Listener>, Failure> {
-    match get(handle)? {
-        Object::Listener(listener) => Ok(listener),
-        object => Err(other(&object, "a listener")),
-    }
+kinds! {
+    connection: Connection(Connection) = "a connection";
+    connecting: Connecting(Connecting) = "a connection that is being made";
+    options: Options(Mutex<Options>) = "options";
+    client: Client(Client) = "a client of a service";
+    arrived: Arrived(Arrived) = "a call that has arrived";
 }
 
+/// Takes a call that has arrived out of the table, for its outcome.
+///
 /// # Errors
 /// [`BERTHA_BAD_HANDLE`](Code::BERTHA_BAD_HANDLE).
-pub(crate) fn connecting(handle: u64) -> Result<Arc<Connecting>, Failure> {
-    match get(handle)? {
-        Object::Connecting(connecting) => Ok(connecting),
-        object => Err(other(&object, "a connection that is being made")),
-    }
-}
-
-/// # Errors
-/// [`BERTHA_BAD_HANDLE`](Code::BERTHA_BAD_HANDLE).
-pub(crate) fn options(handle: u64) -> Result<Arc<Mutex<Options>>, Failure> {
-    match get(handle)? {
-        Object::Options(options) => Ok(options),
-        object => Err(other(&object, "options")),
-    }
+pub(crate) fn take_arrived(handle: u64) -> Result<Arc<Arrived>, Failure> {
+    let call = arrived(handle)?;
+    if finish(handle) { Ok(call) } else { Err(bad()) }
 }
 
 /// Returns the options of the handle, or those by default for zero.
@@ -152,6 +170,10 @@ pub(crate) fn readiness(handle: u64) -> Result<(Object, Arc<Readiness>), Failure
         Object::Connecting(connecting) => connecting.readiness().clone(),
         Object::Connection(connection) => connection.readiness().clone(),
         Object::Listener(listener) => listener.readiness().clone(),
+        Object::Client(client) => client.readiness().clone(),
+        Object::Asked(call) => call.readiness().clone(),
+        Object::Service(service) => service.readiness().clone(),
+        Object::Arrived(call) => call.readiness().clone(),
     };
     Ok((object, readiness))
 }

@@ -1,4 +1,4 @@
-//! The program of the guide.
+//! The programs of the guide.
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -12,12 +12,16 @@ use std::fs;
 use std::path::Path;
 
 #[test]
-fn the_program_of_the_guide_prints_what_it_says() {
+fn the_programs_of_the_guide_print_what_it_says() {
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../src/guide/c.md");
     let guide = fs::read_to_string(guide).unwrap();
-    let program = guide.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let programs: Vec<_> =
+        guide.split("```c\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     let prefix = installed::prefix();
-    let source = prefix.path().join("greet.c");
-    fs::write(&source, program).unwrap();
-    assert_eq!(installed::run(&prefix, &source, &[]), "hello\n");
+    for (program, printed) in programs.iter().zip(["hello\n", "olleh\n"]) {
+        let source = prefix.path().join("program.c");
+        fs::write(&source, program).unwrap();
+        assert_eq!(installed::run(&prefix, &source, &[]), printed);
+    }
+    assert_eq!(programs.len(), 2);
 }

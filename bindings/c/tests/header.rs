@@ -8,7 +8,7 @@ use std::path::Path;
 const MOST: usize = 45;
 
 /// The files with what C sees, in the order of the header.
-const FILES: [&str; 11] = [
+const FILES: [&str; 14] = [
     "code.rs",
     "figures.rs",
     "boundary/handle.rs",
@@ -18,6 +18,9 @@ const FILES: [&str; 11] = [
     "boundary/message.rs",
     "boundary/buffer.rs",
     "boundary/burst.rs",
+    "boundary/call.rs",
+    "boundary/serve.rs",
+    "boundary/answer.rs",
     "boundary/lasting.rs",
     "boundary/told.rs",
 ];
@@ -42,7 +45,10 @@ fn the_header_is_that_of_the_functions() {
     }
     let there = fs::read_to_string(&file).unwrap();
     assert!(there == made, "the header is old; write it anew with UPDATE_HEADER=1");
-    let functions = made.lines().filter(|line| line.contains("bertha_") && line.contains('(')).count();
+    let functions = made
+        .lines()
+        .filter(|line| !line.starts_with("//") && line.contains("bertha_") && line.contains('('))
+        .count();
     assert!(made.contains("bertha_connect(") && functions <= MOST, "{functions} functions");
 }
 
@@ -54,7 +60,9 @@ fn no_function_is_left_out() {
     let mut functions = 0;
     for file in fs::read_dir(folder).unwrap() {
         let text = fs::read_to_string(file.unwrap().path()).unwrap();
-        for line in text.lines().filter(|line| line.starts_with("pub") && line.contains("extern \"C\" fn")) {
+        for line in
+            text.lines().filter(|line| line.starts_with("pub") && line.contains("extern \"C\" fn bertha_"))
+        {
             let name = line.split("fn ").nth(1).unwrap().split('(').next().unwrap();
             assert!(header.contains(&format!("{name}(")), "{name}");
             functions += 1;

@@ -93,6 +93,24 @@ fn a_stack_changes_while_messages_flow() {
 }
 
 #[test]
+fn a_callback_answers_calls_over_each_kind_of_datapath() {
+    let folder = tempfile::tempdir().unwrap();
+    run("calls", &["tcp", "127.0.0.1:0", "checksum|nothing"]);
+    run("calls", &["udp", "127.0.0.1:0", "at-most-once,reliable"]);
+    run("calls", &["shm", &unix(&folder), ""]);
+}
+
+#[test]
+fn calls_that_are_accepted_end_once_each() {
+    run("calls_accepted", &[]);
+}
+
+#[test]
+fn a_thousand_calls_in_flight_end_once_each() {
+    run("calls_in_flight", &[]);
+}
+
+#[test]
 fn an_installed_library_is_found_by_pkg_config() {
     let prefix = tempfile::tempdir().unwrap();
     let install = Path::new(env!("CARGO_MANIFEST_DIR")).join("install");

@@ -2,6 +2,7 @@
 
 use bertha::rpc::{Context, Failure, Request, Requests};
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 
 /// Number of responses of a stream that wait for the client before the next one waits.
@@ -21,13 +22,15 @@ pub(super) enum Outcome {
     Failure(Failure),
 }
 
-/// A call that has arrived. It is answered in any task, now or later; a call that is dropped fails.
+/// A call that has arrived. It is answered in any task, now or later, once; a call that is dropped before
+/// fails.
 pub struct ArrivedCall {
     method: u32,
     request: Vec<u8>,
     context: Context,
     steps: mpsc::Sender<Step>,
-    outcome: oneshot::Sender<Outcome>,
+    /// Present until there is an outcome.
+    outcome: Mutex<Option<oneshot::Sender<Outcome>>>,
 }
 
 impl ArrivedCall {
@@ -35,6 +38,7 @@ impl ArrivedCall {
         let (steps, taken_steps) = mpsc::channel(WAITING);
         let (outcome, taken_outcome) = oneshot::channel();
         let (method, context, request) = (request.method(), request.context(), request.body().to_vec());
+        let outcome = Mutex::new(Some(outcome));
         (Self { method, request, context, steps, outcome }, taken_steps, taken_outcome)
     }
 
@@ -82,24 +86,29 @@ impl ArrivedCall {
         self.steps.send(Step::Response(response)).await.is_ok()
     }
 
-    /// Ends a stream of responses.
-    pub fn end(self) {
-        self.finish(Outcome::End);
+    /// Waits until there is room for a response of a stream, which it does not take, or nobody waits for one.
+    pub async fn room(&self) {
+        drop(self.steps.reserve().await);
+    }
+
+    /// Ends a stream of responses. Returns false if the call is over already, as the following do.
+    pub fn end(&self) -> bool {
+        self.finish(Outcome::End)
     }
 
     /// Answers the call; or ends a stream of responses with its last.
-    pub fn answer(self, response: Vec<u8>) {
-        self.finish(Outcome::Response(response));
+    pub fn answer(&self, response: Vec<u8>) -> bool {
+        self.finish(Outcome::Response(response))
     }
 
     /// Fails the call, or its stream of responses.
-    pub fn fail(self, failure: Failure) {
-        self.finish(Outcome::Failure(failure));
+    pub fn fail(&self, failure: Failure) -> bool {
+        self.finish(Outcome::Failure(failure))
     }
 
-    fn finish(self, outcome: Outcome) {
-        // A call that was cancelled needs none.
-        let _ = self.outcome.send(outcome);
+    fn finish(&self, outcome: Outcome) -> bool {
+        let sender = self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take();
+        sender.is_some_and(|sender| sender.send(outcome).is_ok())
     }
 }
 

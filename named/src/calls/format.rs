@@ -1,8 +1,8 @@
 //! Formats of requests and responses, by name.
 
-use super::pass_through::PassThrough;
 use crate::Unknown;
-use bertha::chunnels::{Bincode, Postcard, Rpc};
+use bertha::chunnels::Rpc;
+use bertha::chunnels::serialize::Encoding;
 use std::fmt;
 use std::str::FromStr;
 
@@ -14,36 +14,34 @@ pub enum CallFormat {
     /// Bytes of any kind, of which both ends know what they are.
     #[default]
     Bytes,
+    /// CBOR.
+    Cbor,
+    /// JSON.
+    Json,
+    /// MessagePack.
+    MessagePack,
     /// postcard, the format of services in Rust by default.
     Postcard,
-    /// bincode.
-    Bincode,
 }
 
 impl CallFormat {
     /// All formats of this build.
-    pub const ALL: &[Self] = &[Self::Bytes, Self::Postcard, Self::Bincode];
+    pub const ALL: &[Self] = &[Self::Bytes, Self::Cbor, Self::Json, Self::MessagePack, Self::Postcard];
 
     /// Returns the name of the format.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bytes => "bytes",
+            Self::Cbor => "cbor",
+            Self::Json => "json",
+            Self::MessagePack => "messagepack",
             Self::Postcard => "postcard",
-            Self::Bincode => "bincode",
         }
     }
 
     /// Returns the Chunnel whose offer names the format.
     pub(super) fn rpc(self) -> Rpc {
-        match self {
-            Self::Bytes => Rpc::new().codec(&PassThrough),
-            Self::Postcard => Rpc::new().codec(&Postcard),
-            Self::Bincode => {
-                // With the limit by default.
-                let bincode: Bincode = Bincode;
-                Rpc::new().codec(&bincode)
-            }
-        }
+        Rpc::new().encoding(Encoding::named(self.name()))
     }
 }
 
@@ -76,6 +74,6 @@ mod tests {
         }
         assert_eq!(CallFormat::Postcard.rpc(), Rpc::new());
         let refusal = "xml".parse::<CallFormat>().map_err(|unknown| unknown.to_string());
-        assert!(refusal.is_err_and(|reason| reason.contains("bytes, postcard, bincode")));
+        assert!(refusal.is_err_and(|reason| reason.contains("bytes, cbor, json, messagepack, postcard")));
     }
 }

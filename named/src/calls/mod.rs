@@ -22,7 +22,7 @@ pub use format::CallFormat;
 pub use method::method;
 pub use requests::{RequestSender, RequestsToSend, requests};
 pub use responses::AnyResponses;
-pub use server::AnyServer;
+pub use server::{AnyServer, ServerEnd};
 pub use serving::Serving;
 
 use crate::Options;

@@ -26,22 +26,6 @@ impl Codec<Vec<u8>> for PassThrough {
     }
 }
 
-/// The type for which the two ends compare codecs.
-impl Codec<()> for PassThrough {
-    type EncodeError = Infallible;
-    type DecodeError = Infallible;
-    type Key = Anywhere;
-    const NAME: &'static str = "bytes";
-
-    fn encode(&self, (): &(), _: &mut [u8]) -> Result<Option<usize>, Infallible> {
-        Ok(Some(0))
-    }
-
-    fn decode(&self, _: &[u8]) -> Result<((), usize), Infallible> {
-        Ok(((), 0))
-    }
-}
-
 /// A request of a stream, which the caller has encoded.
 #[derive(Debug)]
 pub(super) struct Body(pub(super) Vec<u8>);

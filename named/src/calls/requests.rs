@@ -24,6 +24,11 @@ impl RequestSender {
     pub async fn send(&self, request: Vec<u8>) -> bool {
         self.0.send(request).await.is_ok()
     }
+
+    /// Waits until there is room for a request, which it does not take, or none is wanted.
+    pub async fn room(&self) {
+        drop(self.0.reserve().await);
+    }
 }
 
 /// The end of a stream of requests that goes with a call.

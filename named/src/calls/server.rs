@@ -15,9 +15,7 @@ use tokio::task::JoinSet;
 pub struct AnyServer {
     pub(super) address: Addr,
     pub(super) calls: Receiver<ArrivedCall>,
-    pub(super) shutdown: Shutdown,
-    /// Tells the task that accepts clients to end.
-    pub(super) leaving: Arc<Notify>,
+    pub(super) end: ServerEnd,
     /// The entry in the directory of the machine.
     pub(super) _registration: Option<Registration>,
     /// The task that accepts clients, and all that it has begun.
@@ -42,9 +40,29 @@ impl AnyServer {
         }
     }
 
-    /// Begins to end the service: no client is accepted, clients make no further calls, and those under way have this long. Then
-    /// [`next`](Self::next) returns `None`.
+    /// Begins to end the service, as [`ServerEnd::begin`].
     pub fn shut_down(&self, grace: Duration) {
+        self.end.begin(grace);
+    }
+
+    /// Returns a handle that ends the service, for any task.
+    pub fn server_end(&self) -> ServerEnd {
+        self.end.clone()
+    }
+}
+
+/// Ends a service. Clones are one handle.
+#[derive(Debug, Clone, Default)]
+pub struct ServerEnd {
+    pub(super) shutdown: Shutdown,
+    /// Tells the task that accepts clients to end.
+    pub(super) leaving: Arc<Notify>,
+}
+
+impl ServerEnd {
+    /// Begins to end the service: no client is accepted, clients make no further calls, and those under way have this long. Then
+    /// [`AnyServer::next`] returns `None`.
+    pub fn begin(&self, grace: Duration) {
         self.shutdown.begin(grace);
         self.leaving.notify_one();
     }

@@ -1,13 +1,12 @@
 //! Serving over any datapath.
 
 use super::forwarding::Forwarding;
-use super::{AnyServer, ArrivedCall, check};
+use super::{AnyServer, ArrivedCall, ServerEnd, check};
 use crate::{Counted, Options, OverDatapath, Side, Stack};
 use bertha::prelude::*;
-use bertha::rpc::{Message, Shutdown, serve};
+use bertha::rpc::{Message, serve};
 use bertha::{Datapath, Destination, Error, Incoming};
 use std::sync::Arc;
-use tokio::sync::Notify;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::task::JoinSet;
 
@@ -41,27 +40,16 @@ impl OverDatapath for Serving {
         let address = incoming.local_addr();
         let registration = keys.register(&text, &format!("bertha-{}", std::process::id()), &address).await;
         let (arrived, calls) = channel(WAITING);
-        let (shutdown, leaving) = (Shutdown::new(), Arc::new(Notify::new()));
+        let end = ServerEnd::default();
         let mut accepting = JoinSet::new();
-        accepting.spawn(accept(incoming, arrived, shutdown.clone(), leaving.clone()));
-        Ok(AnyServer {
-            address,
-            calls,
-            shutdown,
-            leaving,
-            _registration: registration,
-            _accepting: accepting,
-        })
+        accepting.spawn(accept(incoming, arrived, end.clone()));
+        Ok(AnyServer { address, calls, end, _registration: registration, _accepting: accepting })
     }
 }
 
 /// Serves each client in a task of its own, until the service leaves, and then waits for their last calls.
-async fn accept<S, D>(
-    mut incoming: Incoming<S, D>,
-    calls: Sender<ArrivedCall>,
-    shutdown: Shutdown,
-    leaving: Arc<Notify>,
-) where
+async fn accept<S, D>(mut incoming: Incoming<S, D>, calls: Sender<ArrivedCall>, end: ServerEnd)
+where
     S: Send + Sync + 'static,
     D: Runs<S, Out: Connection<Data = Message>>,
 {
@@ -71,12 +59,12 @@ async fn accept<S, D>(
         tokio::select! {
             client = incoming.next() => {
                 let Some(client) = client else { break };
-                let serving = serve(client, service.clone()).until(&shutdown).into_future();
+                let serving = serve(client, service.clone()).until(&end.shutdown).into_future();
                 // A client that is lost has failed its calls by itself.
                 clients.spawn(async move { drop(serving.await) });
             }
             Some(_) = clients.join_next() => {}
-            () = leaving.notified() => incoming.close(),
+            () = end.leaving.notified() => incoming.close(),
         }
     }
     drop(incoming);

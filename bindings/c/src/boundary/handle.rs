@@ -32,8 +32,15 @@ pub extern "C" fn bertha_error_ends_connection() -> bool {
     failure::latest_ends_connection()
 }
 
+/// Returns true if the call that failed with the latest error of this thread may have run at the service, or a part of it.
+#[unsafe(no_mangle)]
+pub extern "C" fn bertha_error_may_have_run() -> bool {
+    failure::latest_may_have_run()
+}
+
 /// Releases what a handle names, of any kind. Calls of other threads that wait for it end with BERTHA_BAD_HANDLE. A
-/// connection that was not closed is cut: the peer sees BERTHA_RESET.
+/// connection that was not closed is cut: the peer sees BERTHA_RESET. A call that was made is cancelled, and one that has arrived
+/// fails. A service ends at once, but for callbacks that run: bertha_close waits for them.
 #[unsafe(no_mangle)]
 pub extern "C" fn bertha_release(handle: u64) -> c_int {
     guarded(|| object::release(handle))
@@ -51,9 +58,10 @@ pub unsafe extern "C" fn bertha_descriptor(handle: u64, descriptor: *mut c_int) 
         let mut descriptor = unsafe { Out::new(descriptor) }?;
         let (object, readiness) = object::readiness(handle)?;
         descriptor.write(0, readiness.descriptor()?);
-        if let Object::Connection(connection) = object {
-            connection.receiving.watch()?;
+        match object {
+            Object::Connection(connection) => connection.receiving.watch().map(drop),
+            Object::Arrived(call) => call.watch(),
+            _ => Ok(()),
         }
-        Ok(())
     })
 }

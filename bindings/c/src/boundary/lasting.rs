@@ -2,10 +2,11 @@
 
 use super::guard::guarded;
 use crate::connection::Work;
-use crate::object;
+use crate::object::{self, Object};
 use crate::wait::Limit;
 use bertha::Pick;
 use std::ffi::c_int;
+use std::time::Duration;
 
 fn last(connection: u64, work: Work, milliseconds: i64) -> c_int {
     guarded(|| {
@@ -23,9 +24,22 @@ pub extern "C" fn bertha_drain(connection: u64, milliseconds: i64) -> c_int {
 
 /// Sends what the stack holds back, tells the peer, and closes the connection, whose handle is still to be released. When the time is up,
 /// the work goes on, and a later call waits for the same.
+///
+/// A client closes its connection, and its calls fail. A service takes no further calls; those under way have this time to be
+/// answered; the function returns once no callback runs, and is BERTHA_INVALID in a callback of the service.
 #[unsafe(no_mangle)]
-pub extern "C" fn bertha_close(connection: u64, milliseconds: i64) -> c_int {
-    last(connection, Work::Close, milliseconds)
+pub extern "C" fn bertha_close(handle: u64, milliseconds: i64) -> c_int {
+    guarded(|| {
+        let limit = Limit::of(milliseconds)?;
+        match object::get(handle)? {
+            Object::Client(client) => client.wait(limit, async { Ok(client.made().await?.close().await?) }),
+            Object::Service(service) => {
+                service.close(limit, u64::try_from(milliseconds).ok().map(Duration::from_millis))
+            }
+            Object::Connection(connection) => connection.last(Work::Close, limit),
+            object => Err(object::other(&object, "a connection, a client or a service")),
+        }
+    })
 }
 
 /// Changes the stack to another alternative, counted from 0, of its first choice, while messages flow. Both ends need the option

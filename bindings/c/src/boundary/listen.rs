@@ -33,7 +33,7 @@ pub unsafe extern "C" fn bertha_listen(
     })
 }
 
-/// Writes the address of a listener as text, as bertha_explain writes.
+/// Writes the address of a listener or of a service as text, as bertha_explain writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bertha_listener_address(
     listener: u64,
@@ -46,19 +46,29 @@ pub unsafe extern "C" fn bertha_listener_address(
         let memory = unsafe { Memory::new(text.cast(), capacity) }?;
         // SAFETY: the caller's promise.
         let length = unsafe { Out::new(length) }?;
-        tell(&object::listener(listener)?.address(), memory, length)
+        let address = match object::get(listener)? {
+            Object::Listener(listener) => listener.address(),
+            Object::Service(service) => service.address(),
+            object => return Err(object::other(&object, "a listener or a service")),
+        };
+        tell(&address, memory, length)
     })
 }
 
-/// Waits for the next client.
+/// Waits for the next client of a listener, and writes its connection; or for the next call of a service without callbacks, and
+/// writes the call. BERTHA_END says that the service was closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bertha_accept(listener: u64, milliseconds: i64, connection: *mut u64) -> c_int {
     guarded(|| {
         let limit = Limit::of(milliseconds)?;
         // SAFETY: the caller's promise.
         let mut out = unsafe { Out::new(connection) }?;
-        let client = object::listener(listener)?.accept(limit)?;
-        out.write(0, object::insert(Object::Connection(Connection::new(client)))?);
+        let accepted = match object::get(listener)? {
+            Object::Listener(listener) => Object::Connection(Connection::new(listener.clients.next(limit)?)),
+            Object::Service(service) => Object::Arrived(service.next(limit)?),
+            object => return Err(object::other(&object, "a listener or a service")),
+        };
+        out.write(0, object::insert(accepted)?);
         Ok(())
     })
 }

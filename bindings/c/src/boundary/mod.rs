@@ -10,8 +10,10 @@
     reason = "it is the same for all functions, and stands in the head of the module"
 )]
 
+mod answer;
 mod buffer;
 mod burst;
+mod call;
 mod connect;
 mod guard;
 mod handle;
@@ -20,14 +22,18 @@ mod listen;
 mod message;
 mod options;
 mod pointers;
+mod serve;
 mod told;
 
+pub use answer::*;
 pub use buffer::*;
 pub use burst::*;
+pub use call::*;
 pub use connect::*;
 pub use handle::*;
 pub use lasting::*;
 pub use listen::*;
 pub use message::*;
 pub use options::*;
+pub use serve::*;
 pub use told::*;

@@ -3,10 +3,10 @@
 use super::guard::guarded;
 use super::pointers::{Memory, Out};
 use crate::code::Code;
-use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::figures::Figures;
-use crate::object;
+use crate::object::{self, Object};
+use crate::wait::Limit;
 use std::ffi::{c_char, c_int};
 
 /// Writes a text and a zero behind it, and its length, without the zero.
@@ -24,25 +24,55 @@ pub(super) fn tell(text: &str, mut memory: Memory, mut length: Out<usize>) -> Re
     Ok(())
 }
 
+/// What is told about a connection.
+enum About {
+    Stack,
+    Statistics,
+    Peer,
+    Local,
+    Identity,
+}
+
+fn of(handle: u64, about: About) -> Result<String, Failure> {
+    Ok(match object::get(handle)? {
+        Object::Connection(connection) => match about {
+            About::Stack => connection.any.explain(),
+            About::Statistics => connection.any.statistics(),
+            About::Peer => connection.any.peer_address().to_string(),
+            About::Local => connection.any.local_address().to_string(),
+            About::Identity => connection.any.peer_identity().unwrap_or_default(),
+        },
+        Object::Client(client) => {
+            let caller = client.outcome(Limit::Now)?;
+            match about {
+                About::Stack => caller.explain(),
+                About::Statistics => caller.statistics(),
+                About::Peer => caller.peer_address().to_string(),
+                About::Local => caller.local_address().to_string(),
+                About::Identity => caller.peer_identity().unwrap_or_default(),
+            }
+        }
+        Object::Arrived(call) if matches!(about, About::Peer) => call.call.context().peer_addr().to_string(),
+        Object::Arrived(call) if matches!(about, About::Identity) => {
+            call.call.context().peer().map(ToString::to_string).unwrap_or_default()
+        }
+        object => return Err(object::other(&object, "a connection")),
+    })
+}
+
 /// # Safety
 /// The memory is null, or of this capacity, and so is the place of the length.
-unsafe fn told(
-    connection: u64,
-    text: *mut c_char,
-    capacity: usize,
-    length: *mut usize,
-    of: impl FnOnce(&Connection) -> String,
-) -> c_int {
+unsafe fn told(handle: u64, text: *mut c_char, capacity: usize, length: *mut usize, about: About) -> c_int {
     guarded(|| {
         // SAFETY: as above.
         let memory = unsafe { Memory::new(text.cast(), capacity) }?;
         // SAFETY: as above.
         let length = unsafe { Out::new(length) }?;
-        tell(&of(&*object::connection(connection)?), memory, length)
+        tell(&of(handle, about)?, memory, length)
     })
 }
 
-/// Writes the stack in use, and the reasons for it, as text with a zero at its end, and the length without the zero. If there is no room,
+/// Writes the stack of a connection or a client, and the reasons for it, as text with a zero at its end, and the length without the zero. If there is no room,
 /// the function returns BERTHA_TOO_LARGE, and writes the length alone: with a capacity of 0 it only asks for the length.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bertha_explain(
@@ -52,7 +82,7 @@ pub unsafe extern "C" fn bertha_explain(
     length: *mut usize,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { told(connection, text, capacity, length, |connection| connection.any.explain()) }
+    unsafe { told(connection, text, capacity, length, About::Stack) }
 }
 
 /// Writes the state of each layer as text, a line for each, as bertha_explain writes.
@@ -64,10 +94,10 @@ pub unsafe extern "C" fn bertha_statistics_text(
     length: *mut usize,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { told(connection, text, capacity, length, |connection| connection.any.statistics()) }
+    unsafe { told(connection, text, capacity, length, About::Statistics) }
 }
 
-/// Writes the address of the peer, as bertha_explain writes.
+/// Writes the address of the peer, also of a client and of a call that has arrived, as bertha_explain writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bertha_peer_address(
     connection: u64,
@@ -75,9 +105,8 @@ pub unsafe extern "C" fn bertha_peer_address(
     capacity: usize,
     length: *mut usize,
 ) -> c_int {
-    let address = |connection: &Connection| connection.any.peer_address().to_string();
     // SAFETY: the caller's promise.
-    unsafe { told(connection, text, capacity, length, address) }
+    unsafe { told(connection, text, capacity, length, About::Peer) }
 }
 
 /// Writes the address of this end, as bertha_explain writes.
@@ -88,13 +117,12 @@ pub unsafe extern "C" fn bertha_local_address(
     capacity: usize,
     length: *mut usize,
 ) -> c_int {
-    let address = |connection: &Connection| connection.any.local_address().to_string();
     // SAFETY: the caller's promise.
-    unsafe { told(connection, text, capacity, length, address) }
+    unsafe { told(connection, text, capacity, length, About::Local) }
 }
 
-/// Writes the identity that the peer has proved, such as its certificate, or a text of length 0 if there is none, as
-/// bertha_explain writes.
+/// Writes the identity that the peer has proved, such as its certificate, or a text of length 0 if there is none, also of a client
+/// and of a call that has arrived, as bertha_explain writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bertha_peer_identity(
     connection: u64,
@@ -102,9 +130,8 @@ pub unsafe extern "C" fn bertha_peer_identity(
     capacity: usize,
     length: *mut usize,
 ) -> c_int {
-    let identity = |connection: &Connection| connection.any.peer_identity().unwrap_or_default();
     // SAFETY: the caller's promise.
-    unsafe { told(connection, text, capacity, length, identity) }
+    unsafe { told(connection, text, capacity, length, About::Identity) }
 }
 
 /// Writes figures of a connection.

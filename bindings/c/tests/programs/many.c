@@ -1,4 +1,4 @@
-/* A thousand connections, one after another, and a hundred at once, leave no descriptor. */
+/* A thousand connections, one after another, and a hundred at once, leave no descriptor: many [CONNECTIONS]. */
 #include "check.h"
 #include <dirent.h>
 
@@ -26,7 +26,8 @@ static void close_pair(uint64_t pair[2]) {
     OK(bertha_release(pair[1]));
 }
 
-int main(void) {
+int main(int count, char **arguments) {
+    int connections = count > 1 ? atoi(arguments[1]) : 1000;
     char address[256];
     uint64_t listener = listen_at("tcp", "127.0.0.1:0", "", 0, address, sizeof address);
     uint64_t pairs[100][2];
@@ -35,7 +36,7 @@ int main(void) {
         close_pair(pairs[0]);
     }
     int before = descriptors();
-    for (int number = 0; number < 1000; number++) {
+    for (int number = 0; number < connections; number++) {
         open_pair(listener, address, pairs[0]);
         close_pair(pairs[0]);
     }
