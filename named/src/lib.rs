@@ -25,6 +25,7 @@
 
 mod any;
 mod build;
+mod call_format;
 mod calls;
 mod keys;
 mod layer;
@@ -35,9 +36,10 @@ mod transport;
 mod unknown;
 
 pub use any::{AnyConnection, AnyIncoming, Connecting, Listened, Listening};
+pub use call_format::CallFormat;
 pub use calls::{
-    AnyCall, AnyCaller, AnyResponses, AnyServer, ArrivedCall, CallFormat, Calling, RequestSender,
-    RequestsToSend, ServerEnd, Serving, method, requests,
+    AnyCall, AnyCaller, AnyResponses, AnyServer, ArrivedCall, Calling, RequestSender, RequestsToSend,
+    ServerEnd, Serving, method, requests,
 };
 pub use keys::{Keys, Side};
 use layer::Layer;

@@ -3,7 +3,6 @@
 use crate::arrived::Arrived;
 use crate::code::Code;
 use crate::failure::Failure;
-use crate::object::{self, Object};
 use crate::readiness::Readiness;
 use crate::source::{Filling, Source};
 use crate::wait::{Limit, wait};
@@ -22,8 +21,8 @@ use tokio_util::sync::CancellationToken;
 /// The time of calls under way at the end of a service that waits without limit.
 const LONG: Duration = Duration::from_secs(86_400);
 
-/// What C does with a call, which it gets as a handle, and the place of its method.
-pub(crate) type Callback = Arc<dyn Fn(u64, usize) + Send + Sync>;
+/// What C does with a call.
+pub(crate) type Callback = Arc<dyn Fn(Arc<Arrived>) + Send + Sync>;
 
 /// A service.
 pub(crate) struct Service {
@@ -84,11 +83,7 @@ impl Service {
     fn answer(&self, callback: &Callback) {
         WITHIN.set(self);
         while let Ok(call) = self.next(Limit::Never) {
-            let method = call.method;
-            // Without a handle the call fails, as one without an answer.
-            if let Ok(handle) = object::insert(Object::Arrived(call)) {
-                callback(handle, method);
-            }
+            callback(call);
         }
     }
 

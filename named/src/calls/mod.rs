@@ -1,12 +1,11 @@
 //! Calls over any datapath, with any stack, whose methods, requests and responses are known at run time only.
 //!
 //! [`Calling`] makes an [`AnyCaller`], and [`Serving`] an [`AnyServer`]: both put `Rpc` on top of a [`Stack`](crate::Stack) of text.
-//! Requests and responses are bytes here. Their format has a [name](CallFormat), which the two ends compare.
+//! Requests and responses are bytes here. Their format has a [name](crate::CallFormat), which the two ends compare.
 
 mod arrived;
 mod caller;
 mod calling;
-mod format;
 mod forwarding;
 mod method;
 mod pass_through;
@@ -18,7 +17,6 @@ mod serving;
 pub use arrived::ArrivedCall;
 pub use caller::{AnyCall, AnyCaller};
 pub use calling::Calling;
-pub use format::CallFormat;
 pub use method::method;
 pub use requests::{RequestSender, RequestsToSend, requests};
 pub use responses::AnyResponses;

@@ -76,8 +76,10 @@ pub unsafe extern "C" fn bertha_serve(
         }
         let callback = handler.map(|handler| {
             let context = Context(context);
-            let callback: Callback = Arc::new(move |call, method| {
-                let Context(context) = &context;
+            let callback: Callback = Arc::new(move |call| {
+                let (Context(context), method) = (&context, call.method);
+                // Without a handle the call fails, as one without an answer.
+                let Ok(call) = object::insert(Object::Arrived(call)) else { return };
                 // SAFETY: C promises that the handler may be called in any thread with this context, until the service is closed.
                 unsafe { handler(*context, call, method) }
             });

@@ -104,7 +104,7 @@ impl World<'_> {
     fn text(&mut self, known: &[&'static [u8]]) -> *const c_char {
         match usize::from(self.byte()) {
             0 => null(),
-            1 => b"\xff\xfe\0".as_ptr().cast(),
+            1 => c"\xff\xfe".as_ptr(),
             2 => LONG.as_ptr().cast(),
             3 => {
                 let length = self.bytes.len().min(16);
@@ -127,9 +127,9 @@ impl World<'_> {
         match self.byte() % 6 {
             0 => null(),
             1 => LONG.as_ptr().cast(),
-            2 => b"nonsense\0".as_ptr().cast(),
+            2 => c"nonsense".as_ptr(),
             3 => self.address.as_ptr().cast(),
-            _ => b"127.0.0.1:0\0".as_ptr().cast(),
+            _ => c"127.0.0.1:0".as_ptr(),
         }
     }
 
@@ -164,7 +164,8 @@ impl World<'_> {
     fn keep_buffers(&mut self, code: c_int, first: *const Buffer, count: usize) -> c_int {
         let count = if code == 0 { count } else { 0 };
         for number in 0..count {
-            self.buffers.push(unsafe { *first.add(number) });
+            let buffer = first.wrapping_add(number);
+            self.buffers.push(unsafe { *buffer });
         }
         code
     }

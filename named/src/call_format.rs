@@ -40,7 +40,7 @@ impl CallFormat {
     }
 
     /// Returns the Chunnel whose offer names the format.
-    pub(super) fn rpc(self) -> Rpc {
+    pub(crate) fn rpc(self) -> Rpc {
         Rpc::new().encoding(Encoding::named(self.name()))
     }
 }
