@@ -65,7 +65,7 @@ impl GsoBatch {
             return self.first_have_left(count);
         }
         self.messages.retain(|message| {
-            let was_sent = count > 0 && message.len() == segment.into();
+            let was_sent = count > 0 && message.len() == usize::from(segment);
             count -= usize::from(was_sent);
             !was_sent
         });
