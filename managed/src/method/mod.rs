@@ -1,6 +1,8 @@
 //! Services and their methods as types.
 #![allow(unsafe_code)]
 
+mod macros;
+
 use crate::layout::{Layout, type_of};
 use bertha_core::{Error, ErrorKind};
 use bertha_schemas::{Plan, Schema, Type};
