@@ -1,15 +1,15 @@
 //! A connection, as Python has it.
 
-use crate::failure::{Failure, Kind};
+use crate::failure::Failure;
 use crate::memory;
-use crate::operation::{Done, Operation, Shape};
+use crate::operation::{Operation, Shape};
 use crate::receiving::Receiving;
 use crate::runtime;
 use crate::sending::Sending;
 use crate::task::Task;
 use crate::told;
 use crate::work::{Outcome, Work};
-use bertha::{Buf, Pick};
+use bertha::{Buf, ErrorKind, Pick};
 use bertha_named::AnyConnection;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -37,7 +37,7 @@ impl Shared {
             Outcome::Burst(burst) => {
                 self.count(2, burst.len(), burst.iter().map(|message| message.len()).sum())
             }
-            Outcome::Nothing | Outcome::Connection(_) => {}
+            _ => {}
         }
     }
 
@@ -52,16 +52,13 @@ impl Shared {
         if length > longest {
             return Err(Failure::too_long(length, longest).into());
         }
-        memory::made(self.any.buffer(length))
+        Ok(self.any.buffer(length).map_err(Failure::from)?)
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        if runtime::is_forked() {
-            // Its locks and descriptors are the parent's.
-            std::mem::forget(self.shared.clone());
-        }
+        runtime::keep_if_forked(&self.shared);
     }
 }
 
@@ -135,7 +132,7 @@ impl Connection {
         for message in messages.try_iter()? {
             if burst.len() == MOST {
                 let text = format!("a burst of more than {MOST} messages");
-                return Err(Failure::new(Kind::Invalid, text).into());
+                return Err(Failure::new(ErrorKind::Invalid, text).into());
             }
             burst.push(memory::message(&message?, |length| self.shared.buffer(length))?);
         }
@@ -158,7 +155,7 @@ impl Connection {
     #[pyo3(signature = (most = 64))]
     fn receive_burst(&self, most: usize) -> PyResult<Operation> {
         if most == 0 {
-            return Err(Failure::new(Kind::Invalid, "a burst of no message").into());
+            return Err(Failure::new(ErrorKind::Invalid, "a burst of no message").into());
         }
         Ok(self.receiving(Some(most.min(MOST)), Shape::Plain))
     }
@@ -190,7 +187,7 @@ impl Connection {
         let change = self.shared.any.upgrade(Pick::alternative(alternative as usize));
         let Some(change) = change else {
             let text = "the connection was made without the option `upgradable`";
-            return Err(Failure::new(Kind::Invalid, text).into());
+            return Err(Failure::new(ErrorKind::Invalid, text).into());
         };
         self.lasting(change, Shape::Plain)
     }
@@ -268,5 +265,5 @@ impl Connection {
 /// Returns the awaitable of what is done already, which is one for all.
 fn done(py: Python<'_>) -> PyResult<Py<PyAny>> {
     static DONE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    Ok(DONE.get_or_try_init(py, || Done.into_py_any(py))?.clone_ref(py))
+    Ok(DONE.get_or_try_init(py, || Operation::new(Work::Done, Shape::Plain).into_py_any(py))?.clone_ref(py))
 }

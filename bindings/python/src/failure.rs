@@ -1,30 +1,24 @@
 //! An error on its way to Python.
 
+use bertha::rpc::{self, FailureKind};
 use bertha::{Error, ErrorKind};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 use std::borrow::Cow;
 
-/// The kind of an error, which is the name of its class in Python.
+/// The kind of an error, whose name is that of its class in Python.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    Closed,
-    Reset,
-    TimedOut,
-    Unreachable,
-    NotSent,
-    Refused,
-    VersionMismatch,
-    Unauthenticated,
-    Malformed,
-    TooLarge,
-    Exhausted,
-    AddressInUse,
-    Unavailable,
-    Invalid,
-    Io,
+    Error(ErrorKind),
+    Call(FailureKind),
     Forked,
+}
+
+impl From<ErrorKind> for Kind {
+    fn from(kind: ErrorKind) -> Self {
+        Self::Error(kind)
+    }
 }
 
 /// An error: its kind, a text, and a flag that is true if the connection has ended with it.
@@ -32,47 +26,33 @@ pub(crate) enum Kind {
 pub(crate) struct Failure {
     pub(crate) kind: Kind,
     text: Cow<'static, str>,
+    /// For the failure of a call: true if the call may have run.
     ends_connection: bool,
 }
 
 impl Failure {
-    pub(crate) fn new(kind: Kind, text: impl Into<Cow<'static, str>>) -> Self {
-        Self { kind, text: text.into(), ends_connection: false }
-    }
-
-    /// The time of a call is up.
-    pub(crate) fn late() -> Self {
-        Self::new(Kind::TimedOut, "the time of the call is up")
+    pub(crate) fn new(kind: impl Into<Kind>, text: impl Into<Cow<'static, str>>) -> Self {
+        Self { kind: kind.into(), text: text.into(), ends_connection: false }
     }
 
     /// Returns the failure of a message that is longer than the connection carries.
     pub(crate) fn too_long(length: usize, longest: usize) -> Self {
         let text = format!("a message of {length} bytes, where the connection carries {longest}");
-        Self::new(Kind::TooLarge, text)
+        Self::new(ErrorKind::TooLarge, text)
     }
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let kind = match error.kind() {
-            ErrorKind::Closed => Kind::Closed,
-            ErrorKind::Reset => Kind::Reset,
-            ErrorKind::TimedOut => Kind::TimedOut,
-            ErrorKind::Unreachable => Kind::Unreachable,
-            ErrorKind::NotSent => Kind::NotSent,
-            ErrorKind::Refused => Kind::Refused,
-            ErrorKind::Version => Kind::VersionMismatch,
-            ErrorKind::Unauthenticated => Kind::Unauthenticated,
-            ErrorKind::Malformed => Kind::Malformed,
-            ErrorKind::TooLarge => Kind::TooLarge,
-            ErrorKind::Exhausted => Kind::Exhausted,
-            ErrorKind::AddrInUse => Kind::AddressInUse,
-            ErrorKind::Unavailable => Kind::Unavailable,
-            ErrorKind::Invalid => Kind::Invalid,
-            _ => Kind::Io,
-        };
         let ends_connection = error.ends_connection();
-        Self { kind, text: Cow::Owned(format!("{error:?}")), ends_connection }
+        Self { kind: error.kind().into(), text: Cow::Owned(format!("{error:?}")), ends_connection }
+    }
+}
+
+impl From<rpc::Failure> for Failure {
+    fn from(failure: rpc::Failure) -> Self {
+        let text = Cow::Owned(failure.text().to_owned());
+        Self { kind: Kind::Call(failure.kind()), text, ends_connection: failure.may_have_run() }
     }
 }
 
@@ -98,6 +78,15 @@ fn exception<'py>(py: Python<'py>, failure: &Failure) -> PyResult<Bound<'py, PyA
         let classes = py.import("bertha._errors")?.getattr("KINDS")?;
         Ok(classes.cast_into::<PyDict>()?.unbind())
     })?;
-    let class = classes.bind(py).as_any().get_item(format!("{:?}", failure.kind))?;
+    let name = match failure.kind {
+        Kind::Call(kind) => format!("Call{kind:?}"),
+        Kind::Error(kind) => format!("{kind:?}"),
+        Kind::Forked => "Forked".to_owned(),
+    };
+    let classes = classes.bind(py);
+    let class = match classes.get_item(name)? {
+        Some(class) => class,
+        None => classes.as_any().get_item("Io")?,
+    };
     class.call1((failure.text.as_ref(), failure.ends_connection))
 }

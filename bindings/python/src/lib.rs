@@ -9,6 +9,7 @@
 #![deny(unsafe_code)]
 
 mod bell;
+mod calls;
 mod connection;
 mod failure;
 mod listener;
@@ -27,18 +28,6 @@ mod work;
 
 use pyo3::prelude::*;
 
-/// Notes that this process is a child.
-#[pyfunction]
-fn after_fork() {
-    runtime::after_fork();
-}
-
-/// Notes that the interpreter ends.
-#[pyfunction]
-fn exiting() {
-    runtime::exiting();
-}
-
 #[pymodule]
 fn _bertha(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<connection::Connection>()?;
@@ -46,9 +35,13 @@ fn _bertha(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<operation::Operation>()?;
     module.add_function(wrap_pyfunction!(listener::connect, module)?)?;
     module.add_function(wrap_pyfunction!(listener::listen, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::call, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::serve, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::codecs, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::number_of, module)?)?;
     module.add_function(wrap_pyfunction!(listener::datapaths, module)?)?;
     module.add_function(wrap_pyfunction!(listener::chunnels, module)?)?;
-    module.add_function(wrap_pyfunction!(after_fork, module)?)?;
-    module.add_function(wrap_pyfunction!(exiting, module)?)?;
+    module.add_function(wrap_pyfunction!(runtime::after_fork, module)?)?;
+    module.add_function(wrap_pyfunction!(runtime::exiting, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

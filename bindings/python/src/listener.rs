@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use std::sync::Arc;
 
 /// Reads the names of a datapath and a stack, and settings by name.
-fn read(
+pub(crate) fn read(
     datapath: &str,
     stack: &str,
     settings: &[(String, String)],
@@ -94,10 +94,6 @@ impl Listener {
 
     fn __anext__(&self) -> Operation {
         self.accepting(Shape::Next)
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<bertha.Listener at {}>", self.server.address)
     }
 }
 

@@ -2,11 +2,10 @@
 //!
 //! The buffer protocol is a part of the stable interface since Python 3.11 only, so pyo3 has none for older Pythons. Its functions and its
 //! struct have been the same since Python 3.0, and a class may have its slots since 3.9: they are declared here.
-//!
 //! All functions here run with the interpreter attached, one at a time.
 #![allow(unsafe_code)]
 
-use bertha::{Buf, Error};
+use bertha::Buf;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -163,8 +162,8 @@ fn taken(
     let (start, length) = (bytes.view.data.addr(), bytes.len());
     drop(bytes);
     view.call_method0("release")?;
-    // SAFETY: the object is of our class, so it is an `Exporter` whose `held` is there as long as the object.
-    let held = unsafe { &mut *(*exporter.as_ptr().cast::<Exporter>()).held };
+    // SAFETY: the object is of our class, and alive; nothing below runs Python.
+    let held = unsafe { held(exporter.as_ptr()) };
     let offset = start.saturating_sub(held.data.as_ptr().addr()).min(held.length);
     let length = length.min(held.length - offset);
     if held.exports == 0
@@ -175,17 +174,27 @@ fn taken(
         return Ok(message);
     }
     let mut copy = make(length)?;
-    // SAFETY: a view is left, so the message is there with all of its bytes, and the range lies within it. `copy` is other memory.
-    unsafe {
-        let from = held.data.as_ptr().add(offset);
-        from.copy_to_nonoverlapping(copy.as_mut_ptr(), length.min(copy.len()));
-    }
+    // SAFETY: the offset is at most the length of the message.
+    let from = unsafe { held.data.add(offset) };
+    // SAFETY: a view is left, so the message is there, and the range lies within it. `copy` is other memory.
+    unsafe { from.as_ptr().copy_to_nonoverlapping(copy.as_mut_ptr(), length.min(copy.len())) };
     Ok(copy)
 }
 
+/// Returns the state of an instance.
+///
+/// # Safety
+/// The object is an instance of the class, the interpreter is attached, and no other reference to the state is in use.
+unsafe fn held<'a>(object: *mut ffi::PyObject) -> &'a mut Held {
+    // SAFETY: an instance is an `Exporter`.
+    let held = unsafe { (*object.cast::<Exporter>()).held };
+    // SAFETY: `view` has made it before anyone could have the object, which keeps it.
+    unsafe { &mut *held }
+}
+
 unsafe extern "C" fn get_buffer(object: *mut ffi::PyObject, view: *mut View, flags: c_int) -> c_int {
-    // SAFETY: the interpreter calls this for instances of the class alone, and attached.
-    let held = unsafe { &mut *(*object.cast::<Exporter>()).held };
+    // SAFETY: the interpreter calls this for instances of the class alone.
+    let held = unsafe { held(object) };
     if held.message.is_none() {
         // SAFETY: the interpreter passes a place for a view.
         unsafe { (*view).object = null_mut() };
@@ -205,7 +214,7 @@ unsafe extern "C" fn get_buffer(object: *mut ffi::PyObject, view: *mut View, fla
 
 unsafe extern "C" fn release_buffer(object: *mut ffi::PyObject, _view: *mut View) {
     // SAFETY: as in `get_buffer`.
-    let held = unsafe { &mut *(*object.cast::<Exporter>()).held };
+    let held = unsafe { held(object) };
     held.exports -= 1;
 }
 
@@ -250,9 +259,4 @@ fn class<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyType>> {
         Ok::<_, PyErr>(class.unbind())
     })?;
     Ok(made.bind(py))
-}
-
-/// Returns memory for a message of this length, or the exception.
-pub(crate) fn made(buffer: Result<Buf, Error>) -> PyResult<Buf> {
-    buffer.map_err(|error| crate::failure::Failure::from(error).into())
 }

@@ -2,13 +2,13 @@
 
 use crate::bell::{Bell, Signal};
 use crate::connection::Connection;
-use crate::failure::{Failure, Kind};
+use crate::failure::Failure;
 use crate::memory;
 use crate::parker::Parker;
 use crate::runtime;
 use crate::waiter::Waiter;
 use crate::work::{Outcome, Work};
-use bertha::{Buf, Error};
+use bertha::{Buf, Error, ErrorKind};
 use parking_lot::{Mutex, MutexGuard};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyRuntimeError, PyStopAsyncIteration, PyStopIteration, PyValueError};
@@ -18,6 +18,7 @@ use pyo3::types::{PyBytes, PyList, PyType};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
 
 /// Longest time for which a thread does not look for signals: another thread may get them.
 const UNSEEN: Duration = Duration::from_millis(50);
@@ -58,22 +59,20 @@ impl Operation {
         self.0.try_lock().ok_or_else(in_use)
     }
 
+    fn fresh(&self) -> PyResult<MutexGuard<'_, State>> {
+        match self.state()? {
+            state if state.is_over => Err(PyRuntimeError::new_err("the operation was awaited already")),
+            state => Ok(state),
+        }
+    }
+
     /// Returns a waiter if the operation goes on, and its value otherwise.
     fn step(&self, py: Python<'_>) -> PyResult<Result<Py<Waiter>, Option<Py<PyAny>>>> {
-        let mut state = self.state()?;
-        if state.is_over {
-            return Err(PyRuntimeError::new_err("the operation was awaited already"));
-        }
-        let runtime = runtime::handle()?;
-        let outcome = {
-            let _context = runtime.enter();
-            // Most operations are done at once, without the price of a waker.
-            match state.signal {
-                None => state.work.poll(None),
-                Some(_) => Poll::Pending,
-            }
-        };
-        if let Poll::Ready(outcome) = outcome {
+        let (mut state, runtime) = (self.fresh()?, runtime::handle()?);
+        // Most operations are done at once, without the price of a waker.
+        if state.signal.is_none()
+            && let Poll::Ready(outcome) = poll(runtime, &mut state.work, None)
+        {
             return state.end(py, outcome).map(Err);
         }
         let (bell, signal) = match &state.signal {
@@ -86,11 +85,7 @@ impl Operation {
             }
         };
         signal.reset();
-        let outcome = {
-            let _context = runtime.enter();
-            state.work.poll(Some(&Waker::from(signal.clone())))
-        };
-        match outcome {
+        match poll(runtime, &mut state.work, Some(&Waker::from(signal.clone()))) {
             Poll::Ready(outcome) => state.end(py, outcome).map(Err),
             Poll::Pending => {
                 let waiter = Waiter::new(py, bell, signal.clone())?;
@@ -102,10 +97,16 @@ impl Operation {
 
     fn give_up(&self) -> PyResult<()> {
         let mut state = self.state()?;
-        state.is_over = true;
+        state.is_over = !matches!(state.work, Work::Done);
         state.give_up();
         Ok(())
     }
+}
+
+/// Goes on with the work, within the runtime.
+fn poll(runtime: &Handle, work: &mut Work, waker: Option<&Waker>) -> Poll<Result<Outcome, Failure>> {
+    let _context = runtime.enter();
+    work.poll(waker)
 }
 
 impl State {
@@ -117,8 +118,10 @@ impl State {
     }
 
     fn end(&mut self, py: Python<'_>, outcome: Result<Outcome, Failure>) -> PyResult<Option<Py<PyAny>>> {
-        self.is_over = true;
-        self.work = Work::Over;
+        if !matches!(self.work, Work::Done) {
+            self.is_over = true;
+            self.work = Work::Over;
+        }
         self.signal = None;
         match (outcome, &self.shape) {
             (Ok(_), Shape::Itself(object)) => Ok(Some(object.clone_ref(py))),
@@ -126,7 +129,7 @@ impl State {
                 Ok(Some(false.into_py_any(py)?))
             }
             (Ok(outcome), shape) => outcome.into_python(py, shape),
-            (Err(failure), Shape::Next) if failure.kind == Kind::Closed => {
+            (Err(failure), Shape::Next) if failure.kind == ErrorKind::Closed.into() => {
                 Err(PyStopAsyncIteration::new_err(()))
             }
             (Err(failure), _) => Err(failure.into()),
@@ -147,6 +150,8 @@ impl Outcome {
                 let burst: Vec<_> = burst.into_iter().map(message).collect::<PyResult<_>>()?;
                 Some(PyList::new(py, burst)?.into_any().unbind())
             }
+            Self::Made(make) => Some(make(py)?),
+            Self::End => return Err(PyStopAsyncIteration::new_err(())),
             Self::Connection(any) => Some(Connection::new(any).into_py_any(py)?),
         })
     }
@@ -155,10 +160,6 @@ impl Outcome {
 #[pymethods]
 impl Operation {
     fn __await__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    fn __iter__(slf: Py<Self>) -> Py<Self> {
         slf
     }
 
@@ -200,16 +201,8 @@ impl Operation {
     #[pyo3(signature = (timeout = None))]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Py<PyAny>>> {
         let until = until(timeout)?;
-        let mut state = self.state()?;
-        if state.is_over {
-            return Err(PyRuntimeError::new_err("the operation was awaited already"));
-        }
-        let runtime = runtime::handle()?;
-        let attempt = {
-            let _context = runtime.enter();
-            state.work.poll(None)
-        };
-        if let Poll::Ready(outcome) = attempt {
+        let (mut state, runtime) = (self.fresh()?, runtime::handle()?);
+        if let Poll::Ready(outcome) = poll(runtime, &mut state.work, None) {
             return state.end(py, outcome);
         }
         let parker = Parker::of_thread().map_err(|error| Failure::from(Error::from(error)))?;
@@ -217,10 +210,7 @@ impl Operation {
         loop {
             let work = &mut state.work;
             let (outcome, is_late) = py.detach(|| {
-                let outcome = {
-                    let _context = runtime.enter();
-                    work.poll(Some(&waker))
-                };
+                let outcome = poll(runtime, work, Some(&waker));
                 let left = until.map_or(UNSEEN, |until| until.saturating_duration_since(Instant::now()));
                 if outcome.is_pending() && !left.is_zero() {
                     parker.park(left.min(UNSEEN));
@@ -238,7 +228,8 @@ impl Operation {
             }
             if is_late {
                 state.is_over = true;
-                return if state.give_up() { Ok(None) } else { Err(Failure::late().into()) };
+                let late = Failure::new(ErrorKind::TimedOut, "the time of the call is up");
+                return if state.give_up() { Ok(None) } else { Err(late.into()) };
             }
         }
     }
@@ -279,49 +270,4 @@ fn until(timeout: Option<f64>) -> PyResult<Option<Instant>> {
     // A time that no clock reaches is without limit.
     let time = Duration::try_from_secs_f64(timeout).ok();
     Ok(time.and_then(|time| Instant::now().checked_add(time)))
-}
-
-/// The awaitable of what is done already.
-#[pyclass(frozen, module = "bertha._bertha")]
-pub(crate) struct Done;
-
-#[pymethods]
-impl Done {
-    fn __await__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    fn __iter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    fn __next__(&self) -> Option<Py<PyAny>> {
-        None
-    }
-
-    fn send(&self, _value: &Bound<'_, PyAny>) -> PyResult<()> {
-        Err(PyStopIteration::new_err(()))
-    }
-
-    #[pyo3(signature = (kind, value = None, traceback = None))]
-    fn throw(
-        &self,
-        kind: &Bound<'_, PyAny>,
-        value: Option<&Bound<'_, PyAny>>,
-        traceback: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<()> {
-        let _ = traceback;
-        let error = value.unwrap_or(kind);
-        if error.is_instance_of::<PyType>() {
-            return Err(PyErr::from_value(error.call0()?));
-        }
-        Err(PyErr::from_value(error.clone()))
-    }
-
-    fn close(&self) {}
-
-    #[pyo3(signature = (timeout = None))]
-    fn wait(&self, timeout: Option<f64>) -> PyResult<()> {
-        until(timeout).map(drop)
-    }
 }

@@ -1,15 +1,18 @@
 //! The runtime of the process, and its end: by a fork, and by the exit of the interpreter.
 
 use crate::failure::{Failure, Kind};
-use std::sync::OnceLock;
+use bertha::ErrorKind;
+use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, ThreadId};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 static RUNTIME: OnceLock<Result<Runtime, String>> = OnceLock::new();
 /// True in a child of the process that has the runtime.
 static IS_FORKED: AtomicBool = AtomicBool::new(false);
-/// True once the interpreter ends.
-static IS_EXITING: AtomicBool = AtomicBool::new(false);
+/// The thread in which the interpreter ends.
+static EXITING: OnceLock<ThreadId> = OnceLock::new();
 
 /// Returns the runtime of the process, which begins with the first call.
 ///
@@ -22,7 +25,7 @@ pub(crate) fn handle() -> Result<&'static Handle, Failure> {
     }
     match RUNTIME.get_or_init(start) {
         Ok(runtime) => Ok(runtime.handle()),
-        Err(reason) => Err(Failure::new(Kind::Exhausted, reason.clone())),
+        Err(reason) => Err(Failure::new(ErrorKind::Exhausted, reason.clone())),
     }
 }
 
@@ -39,6 +42,7 @@ pub(crate) fn spawn(task: impl Future<Output = ()> + Send + 'static) {
 }
 
 /// Notes that this process is a child, which has none of the runtime's threads.
+#[pyfunction]
 pub(crate) fn after_fork() {
     if RUNTIME.get().is_some() {
         IS_FORKED.store(true, Ordering::Release);
@@ -59,13 +63,21 @@ fn forked() -> Failure {
 }
 
 /// Notes that the interpreter ends: threads that wait never come back, since they can't have the interpreter any more.
+#[pyfunction]
 pub(crate) fn exiting() {
-    IS_EXITING.store(true, Ordering::Release);
+    EXITING.get_or_init(|| thread::current().id());
 }
 
-/// Keeps this thread for ever if the interpreter ends.
+/// Keeps this thread for ever if the interpreter ends in another.
 pub(crate) fn stay_if_exiting() {
-    while IS_EXITING.load(Ordering::Acquire) {
-        std::thread::park();
+    while EXITING.get().is_some_and(|exiting| *exiting != thread::current().id()) {
+        thread::park();
+    }
+}
+
+/// Keeps a value for ever in a child of the process that has the runtime: its locks and descriptors are the parent's.
+pub(crate) fn keep_if_forked<T: ?Sized>(value: &Arc<T>) {
+    if is_forked() {
+        std::mem::forget(value.clone());
     }
 }

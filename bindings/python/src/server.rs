@@ -1,8 +1,9 @@
 //! A server, whose clients are accepted in a task of the process.
 
-use crate::failure::{Failure, Kind};
+use crate::failure::Failure;
 use crate::runtime;
 use crate::waiting::Waiting;
+use bertha::ErrorKind;
 use bertha_named::{AnyConnection, Listened};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -83,7 +84,7 @@ impl Server {
     /// Stops to listen. Clients that wait are given up.
     pub(crate) fn close(&self) {
         self.accepting.abort();
-        let there = self.clients.end(Failure::new(Kind::Closed, "the listener was closed"), true);
+        let there = self.clients.end(Failure::new(ErrorKind::Closed, "the listener was closed"), true);
         drop(there);
     }
 }
@@ -121,5 +122,5 @@ async fn accept(listened: Listened, clients: Arc<Clients>) {
         clients.state.lock().there.push_back(client);
         clients.waiting.wake_all();
     }
-    clients.end(Failure::new(Kind::Io, "the listener has failed"), false);
+    clients.end(Failure::new(ErrorKind::Io, "the listener has failed"), false);
 }

@@ -2,7 +2,6 @@
 
 use crate::bell::{Bell, Signal};
 use parking_lot::Mutex;
-use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -114,21 +113,6 @@ impl Waiter {
         Self::call_soon(slf, callback, context)
     }
 
-    fn remove_done_callback(&self, callback: &Bound<'_, PyAny>) -> PyResult<usize> {
-        // Comparisons run Python, so they are made without the lock.
-        let callbacks = std::mem::take(&mut self.state.lock().callbacks);
-        let before = callbacks.len();
-        let mut kept = Vec::new();
-        for (other, context) in callbacks {
-            if !callback.eq(&other)? {
-                kept.push((other, context));
-            }
-        }
-        let removed = before - kept.len();
-        self.state.lock().callbacks.append(&mut kept);
-        Ok(removed)
-    }
-
     /// Ends the wait with `CancelledError`, which the operation gets.
     #[pyo3(signature = (msg = None))]
     fn cancel(slf: &Bound<'_, Self>, msg: Option<Py<PyAny>>) -> PyResult<bool> {
@@ -145,14 +129,6 @@ impl Waiter {
             Self::call_soon(slf, callback, context)?;
         }
         Ok(true)
-    }
-
-    fn cancelled(&self) -> bool {
-        matches!(self.state.lock().end, End::Cancelled(_))
-    }
-
-    fn done(&self) -> bool {
-        !matches!(self.state.lock().end, End::None)
     }
 
     fn result(&self, py: Python<'_>) -> PyResult<()> {
@@ -174,9 +150,5 @@ impl Waiter {
                 Err(PyErr::from_value(error))
             }
         }
-    }
-
-    fn exception(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.result(py)?.into_py_any(py)
     }
 }

@@ -1,4 +1,4 @@
-//! What an operation does, without Python: both flavours poll it.
+//! What an operation does, without the interpreter: both flavours poll it.
 
 use crate::connection::Shared;
 use crate::failure::Failure;
@@ -6,7 +6,9 @@ use crate::sending::Sent;
 use crate::server::Server;
 use crate::task::Task;
 use bertha::Buf;
+use bertha::core::BoxFuture;
 use bertha_named::AnyConnection;
+use pyo3::prelude::*;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -27,8 +29,15 @@ pub(crate) enum Work {
     },
     /// To drain, to close, to change the stack.
     Last(Task<()>),
+    /// To call and to serve. It ends with its operation.
+    Future(BoxFuture<'static, Result<Outcome, Failure>>),
+    /// Done already. One such operation is for all.
+    Done,
     Over,
 }
+
+/// Makes an object of Python.
+type Make = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 
 /// What comes of it.
 pub(crate) enum Outcome {
@@ -36,6 +45,10 @@ pub(crate) enum Outcome {
     Message(Buf),
     Burst(Vec<Buf>),
     Connection(Arc<dyn AnyConnection>),
+    /// What this makes of it.
+    Made(Make),
+    /// The end of a stream.
+    End,
 }
 
 impl Work {
@@ -69,17 +82,21 @@ impl Work {
             Self::Connect(task) => task.poll(waker).map_ok(Outcome::Connection),
             Self::Accept { from, number } => from.poll(*number, waker).map_ok(Outcome::Connection),
             Self::Last(task) => task.poll(waker).map_ok(|()| Outcome::Nothing),
-            Self::Over => Poll::Ready(Ok(Outcome::Nothing)),
+            Self::Future(future) => {
+                future.as_mut().poll(&mut Context::from_waker(waker.unwrap_or(Waker::noop())))
+            }
+            Self::Done | Self::Over => Poll::Ready(Ok(Outcome::Nothing)),
         }
     }
 
     /// Ends the work, of which nothing is lost. Returns true if it is done all the same.
     pub(crate) fn give_up(&mut self) -> bool {
         match std::mem::replace(self, Self::Over) {
+            Self::Done => *self = Self::Done,
             Self::Receive { from, number, .. } => from.receiving.give_up(number),
             Self::Send(mut sent) => return sent.give_up(),
             Self::Accept { from, number } => from.give_up(number),
-            Self::Connect(_) | Self::Last(_) | Self::Over => {}
+            Self::Connect(_) | Self::Last(_) | Self::Future(_) | Self::Over => {}
         }
         false
     }

@@ -249,6 +249,9 @@ class Edges(Tested):
             # Threads that wait when the interpreter ends.
             "for call in (s.receive, c.receive, l.accept): threading.Thread(target=call, daemon=True).start()\ntime.sleep(0.2)",
             "sys.exit(0)",
+            # What runs behind the end of the library.
+            "import atexit; atexit._clear(); atexit.register(lambda: (c.send(b'a'), s.receive(30), c.close(30)))\n"
+            "atexit.register(bertha._bertha.exiting)",
             "async def main():\n"
             "  task = asyncio.ensure_future(s._of.receive()); await asyncio.sleep(0.1)\n"
             "  sys.exit(0)\n"

@@ -15,9 +15,20 @@ import os as _os
 
 from . import _bertha, blocking
 from ._bertha import Connection, __version__, chunnels, datapaths
+from ._calls import Call, Client, call, current_call, serve
 from ._connect import connect, listen
 from ._errors import (
     AddressInUse,
+    CallDenied,
+    CallDisconnected,
+    CallError,
+    CallFailed,
+    CallMalformed,
+    CallOverloaded,
+    CallTimedOut,
+    CallTooLarge,
+    CallUnavailable,
+    CallUnknownMethod,
     Closed,
     Error,
     Exhausted,
@@ -35,10 +46,23 @@ from ._errors import (
     Unreachable,
     VersionMismatch,
 )
+from ._service import service
 from ._told import Explanation, Layer, Statistics
 
 __all__ = [
     "AddressInUse",
+    "Call",
+    "CallDenied",
+    "CallDisconnected",
+    "CallError",
+    "CallFailed",
+    "CallMalformed",
+    "CallOverloaded",
+    "CallTimedOut",
+    "CallTooLarge",
+    "CallUnavailable",
+    "CallUnknownMethod",
+    "Client",
     "Closed",
     "Connection",
     "Error",
@@ -60,10 +84,14 @@ __all__ = [
     "Unreachable",
     "VersionMismatch",
     "blocking",
+    "call",
     "chunnels",
     "connect",
+    "current_call",
     "datapaths",
     "listen",
+    "serve",
+    "service",
 ]
 
 # A child has none of the threads, and threads that wait must not come back while the interpreter ends.

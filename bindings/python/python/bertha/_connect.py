@@ -62,4 +62,4 @@ class listen:
         self.close()
 
     def __repr__(self) -> str:
-        return repr(self._listener)
+        return f"<bertha.listen at {self.address}>"

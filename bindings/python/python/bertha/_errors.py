@@ -81,6 +81,7 @@ class Forked(Error, RuntimeError):
     """The process was forked after its first call of Bertha. The child has no threads of the library."""
 
 
+# By the names that kinds have in Rust.
 KINDS = {
     kind.__name__: kind
     for kind in (
@@ -102,3 +103,85 @@ KINDS = {
         Forked,
     )
 }
+KINDS["Version"], KINDS["AddrInUse"] = VersionMismatch, AddressInUse
+
+
+class CallError(Error):
+    """A call has failed. A handler that raises this, or a class below, fails its call with this text."""
+
+    kind = "Failed"
+    may_have_run: bool
+    """True if the service may have done the work of the call: then to repeat it may do it twice."""
+
+    def __init__(self, text: str = "", may_have_run: bool = True) -> None:
+        super().__init__(text)
+        self.may_have_run = may_have_run
+
+    def __reduce__(self):
+        return type(self), (*self.args, self.may_have_run)
+
+
+class CallFailed(CallError):
+    """The handler has failed the call."""
+
+
+class CallOverloaded(CallError, BlockingIOError):
+    """The service has too much to do."""
+
+    kind = "Overloaded"
+
+
+class CallTimedOut(CallError, TimeoutError):
+    """The deadline has passed."""
+
+    kind = "TimedOut"
+
+
+class CallUnknownMethod(CallError, LookupError):
+    """The service has no such method."""
+
+    kind = "UnknownMethod"
+
+
+class CallMalformed(CallError, ValueError):
+    """The request or the response does not follow the format."""
+
+    kind = "Malformed"
+
+
+class CallTooLarge(CallError, ValueError):
+    """The request or the response is too long."""
+
+    kind = "TooLarge"
+
+
+class CallDisconnected(CallError, ConnectionError):
+    """The connection has ended."""
+
+    kind = "Disconnected"
+
+
+class CallDenied(CallError, PermissionError):
+    """The client may not make this call."""
+
+    kind = "Denied"
+
+
+class CallUnavailable(CallError, ConnectionError):
+    """The service can't do it now."""
+
+    kind = "Unavailable"
+
+
+CALLS = (
+    CallFailed,
+    CallOverloaded,
+    CallTimedOut,
+    CallUnknownMethod,
+    CallMalformed,
+    CallTooLarge,
+    CallDisconnected,
+    CallDenied,
+    CallUnavailable,
+)
+KINDS.update((kind.__name__, kind) for kind in CALLS)

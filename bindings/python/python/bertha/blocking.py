@@ -136,7 +136,7 @@ class Listener:
         self.close()
 
     def __repr__(self) -> str:
-        return repr(self._of)
+        return f"<bertha.blocking.Listener at {self.address}>"
 
 
 def connect(
