@@ -2,9 +2,8 @@
 
 use crate::failure::Failure;
 use crate::listener::read;
-use crate::operation::{Operation, Shape};
+use crate::operation::{Operation, Outcome, Shape, Work};
 use crate::runtime;
-use crate::work::{Outcome, Work};
 use bertha::ErrorKind;
 use bertha::rpc::{self, FailureKind, Metadata, Method};
 use bertha_named::{

@@ -2,7 +2,7 @@
 //!
 //! The methods of Python return an [`Operation`](operation::Operation). It is tried at once in the calling thread; what is not done then waits in an event
 //! loop of asyncio, which a [`Bell`](bell::Bell) wakes, or in the calling thread, which a signal wakes as well. What it does is a
-//! [`Work`](work::Work), which knows nothing of Python: neither the runtime nor its wakers ever need the interpreter.
+//! [`Work`](operation::Work), which knows nothing of Python: neither the runtime nor its wakers ever need the interpreter.
 //!
 //! `memory.rs` alone has `unsafe`.
 
@@ -10,7 +10,6 @@
 
 mod bell;
 mod calls;
-mod connection;
 mod failure;
 mod listener;
 mod memory;
@@ -22,15 +21,13 @@ mod sending;
 mod server;
 mod task;
 mod told;
-mod waiter;
 mod waiting;
-mod work;
 
 use pyo3::prelude::*;
 
 #[pymodule]
 fn _bertha(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<connection::Connection>()?;
+    module.add_class::<operation::Connection>()?;
     module.add_class::<listener::Listener>()?;
     module.add_class::<operation::Operation>()?;
     module.add_function(wrap_pyfunction!(listener::connect, module)?)?;

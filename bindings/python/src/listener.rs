@@ -1,11 +1,10 @@
 //! Connecting and listening, as Python has them.
 
 use crate::failure::Failure;
-use crate::operation::{Operation, Shape};
+use crate::operation::{Operation, Shape, Work};
 use crate::runtime;
 use crate::server::Server;
 use crate::task::Task;
-use crate::work::Work;
 use bertha_named::{Connecting, Listening, Options, Stack, Transport};
 use pyo3::prelude::*;
 use std::sync::Arc;

@@ -1,60 +1,23 @@
 //! A connection, as Python has it.
 
+use super::shared::Shared;
+use super::{Operation, Shape, Work};
 use crate::failure::Failure;
 use crate::memory;
-use crate::operation::{Operation, Shape};
-use crate::receiving::Receiving;
 use crate::runtime;
-use crate::sending::Sending;
 use crate::task::Task;
 use crate::told;
-use crate::work::{Outcome, Work};
-use bertha::{Buf, ErrorKind, Pick};
+use bertha::{ErrorKind, Pick};
 use bertha_named::AnyConnection;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Waker};
 
 /// Most messages of a burst.
 const MOST: usize = 4096;
-
-/// A connection, which its operations share.
-pub(crate) struct Shared {
-    pub(crate) any: Arc<dyn AnyConnection>,
-    pub(crate) receiving: Receiving,
-    sending: Arc<Sending>,
-    is_closed: AtomicBool,
-    counts: [AtomicU64; 4],
-}
-
-impl Shared {
-    pub(crate) fn count_received(&self, outcome: &Outcome) {
-        match outcome {
-            Outcome::Message(message) => self.count(2, 1, message.len()),
-            Outcome::Burst(burst) => {
-                self.count(2, burst.len(), burst.iter().map(|message| message.len()).sum())
-            }
-            _ => {}
-        }
-    }
-
-    fn count(&self, place: usize, messages: usize, bytes: usize) {
-        self.counts[place].fetch_add(messages as u64, Relaxed);
-        self.counts[place + 1].fetch_add(bytes as u64, Relaxed);
-    }
-
-    /// Returns memory of this length.
-    fn buffer(&self, length: usize) -> PyResult<Buf> {
-        let longest = self.any.longest();
-        if length > longest {
-            return Err(Failure::too_long(length, longest).into());
-        }
-        Ok(self.any.buffer(length).map_err(Failure::from)?)
-    }
-}
 
 impl Drop for Connection {
     fn drop(&mut self) {
@@ -70,14 +33,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn new(any: Arc<dyn AnyConnection>) -> Self {
-        let shared = Shared {
-            receiving: Receiving::new(any.clone()),
-            sending: Sending::new(any.clone()),
-            any,
-            is_closed: AtomicBool::new(false),
-            counts: Default::default(),
-        };
-        Self { shared: Arc::new(shared) }
+        Self { shared: Arc::new(Shared::new(any)) }
     }
 
     fn receiving(&self, most: Option<usize>, shape: Shape) -> Operation {

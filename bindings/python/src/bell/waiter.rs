@@ -1,6 +1,6 @@
 //! What a task of asyncio waits for.
 
-use crate::bell::{Bell, Signal};
+use super::{Bell, Signal};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::gc::{PyTraverseError, PyVisit};

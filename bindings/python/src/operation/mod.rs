@@ -1,14 +1,16 @@
 //! The awaitables of Python, which wait in an event loop or in the calling thread.
 
-use crate::bell::{Bell, Signal};
-use crate::connection::Connection;
+mod connection;
+mod shared;
+mod work;
+
+use crate::bell::{Bell, Signal, Waiter};
 use crate::failure::Failure;
 use crate::memory;
 use crate::parker::Parker;
 use crate::runtime;
-use crate::waiter::Waiter;
-use crate::work::{Outcome, Work};
 use bertha::{Buf, Error, ErrorKind};
+pub(crate) use connection::Connection;
 use parking_lot::{Mutex, MutexGuard};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyRuntimeError, PyStopAsyncIteration, PyStopIteration, PyValueError};
@@ -19,6 +21,7 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
+pub(crate) use work::{Outcome, Work};
 
 /// Longest time for which a thread does not look for signals: another thread may get them.
 const UNSEEN: Duration = Duration::from_millis(50);

@@ -1,6 +1,6 @@
 //! What an operation does, without the interpreter: both flavours poll it.
 
-use crate::connection::Shared;
+use super::shared::Shared;
 use crate::failure::Failure;
 use crate::sending::Sent;
 use crate::server::Server;
@@ -61,18 +61,16 @@ impl Work {
             Self::Receive { from, number, most: None } => {
                 let take = |arrived: &mut VecDeque<Buf>| arrived.pop_front();
                 from.receiving.poll(*number, waker, take).map_ok(|message| {
-                    let message = message.map_or(Outcome::Nothing, Outcome::Message);
-                    from.count_received(&message);
-                    message
+                    from.count(2, 1, message.as_ref().map_or(0, |message| message.len()));
+                    message.map_or(Outcome::Nothing, Outcome::Message)
                 })
             }
             Self::Receive { from, number, most: Some(most) } => {
                 let take =
                     |arrived: &mut VecDeque<Buf>| arrived.drain(..(*most).min(arrived.len())).collect();
-                from.receiving.poll(*number, waker, take).map_ok(|burst| {
-                    let burst = Outcome::Burst(burst);
-                    from.count_received(&burst);
-                    burst
+                from.receiving.poll(*number, waker, take).map_ok(|burst: Vec<Buf>| {
+                    from.count(2, burst.len(), burst.iter().map(|message| message.len()).sum());
+                    Outcome::Burst(burst)
                 })
             }
             Self::Send(sent) => {

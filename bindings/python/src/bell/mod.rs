@@ -3,8 +3,9 @@
 //! Wakers are called in any thread, without the interpreter. They leave the woken in a list, and the first of them writes to a
 //! descriptor, which the loop watches: one wake-up of the loop is for all that were woken meanwhile.
 
+mod waiter;
+
 use crate::failure::Failure;
-use crate::waiter::Waiter;
 use bertha::Error;
 use parking_lot::Mutex;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -17,6 +18,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Wake;
+pub(crate) use waiter::Waiter;
 
 /// The bells of the open event loops.
 static BELLS: Mutex<Vec<Py<Bell>>> = Mutex::new(Vec::new());
