@@ -10,6 +10,7 @@ pub(super) use silent::*;
 pub(super) use spoken::*;
 
 #[cfg(not(feature = "opentelemetry"))]
+#[allow(clippy::extra_unused_type_parameters, reason = "spans name the services and methods")]
 mod silent {
     use crate::{Method, Service, Trace};
 

@@ -5,9 +5,9 @@ use super::http::{PATH, TIMES, calls};
 use super::messages::{Call, Place};
 use bertha_core::{Error, ErrorKind};
 use http_body_util::{BodyExt, Empty};
-use hyper::Request;
-use hyper::body::Bytes;
+use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -133,14 +133,7 @@ struct Connections {
 
 impl Connections {
     async fn ask(&self, search: &str) -> Result<(Vec<Call>, Vec<u8>), Error> {
-        let idle = self.idle.lock().await.pop();
-        let mut connection = match idle {
-            Some(connection) => connection,
-            None => self.connect().await?,
-        };
-        let request = Request::get(search).header("host", "hotel").body(Empty::new());
-        let request = request.map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
-        let response = connection.send_request(request).await.map_err(failed)?;
+        let (connection, response) = self.send(search).await?;
         let (head, body) = response.into_parts();
         let body = body.collect().await.map_err(failed)?.to_bytes().to_vec();
         let times = head.headers.get(TIMES).and_then(|times| times.to_str().ok());
@@ -152,6 +145,28 @@ impl Connections {
         Ok((calls, body))
     }
 
+    /// Sends a search, over a connection that is there if one is.
+    ///
+    /// The front end closes connections that are not used for a while, and a search may cross that: it changes nothing, so it is sent again
+    /// over the next connection. A failure over a new connection is one of the front end.
+    async fn send(&self, search: &str) -> Result<(SendRequest<Empty<Bytes>>, Response<Incoming>), Error> {
+        loop {
+            let idle = self.idle.lock().await.pop();
+            let is_used = idle.is_some();
+            let mut connection = match idle {
+                Some(connection) => connection,
+                None => self.connect().await?,
+            };
+            let request = Request::get(search).header("host", "hotel").body(Empty::new());
+            let request = request.map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
+            match connection.send_request(request).await {
+                Ok(response) => return Ok((connection, response)),
+                Err(error) if is_used && has_crossed_the_end(&error) => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+    }
+
     async fn connect(&self) -> Result<SendRequest<Empty<Bytes>>, Error> {
         let stream = TcpStream::connect(self.front).await?;
         stream.set_nodelay(true)?;
@@ -160,6 +175,11 @@ impl Connections {
         tokio::spawn(connection);
         Ok(requests)
     }
+}
+
+/// Returns true if the other end closed the connection before it answered.
+fn has_crossed_the_end(error: &hyper::Error) -> bool {
+    error.is_canceled() || error.is_closed() || error.is_incomplete_message()
 }
 
 #[cold]
