@@ -37,12 +37,12 @@ mod listener;
 mod mapping;
 mod memory;
 mod reading;
-pub mod ring;
 mod sharing;
 mod statistics;
 mod users;
 
 pub use base::ShmBase;
+pub use bertha_ring as ring;
 pub use bertha_runtime::polling::Waiting;
 pub use bertha_runtime::tokio::Credentials;
 pub use connection::ShmConnection;

@@ -1,6 +1,6 @@
 //! All interleavings of the two ends, as far as the processor may reorder them.
 
-use crate::ring::{Consumer, Producer, Ring, Word};
+use crate::{Consumer, Producer, Ring, Word};
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
 use loom::sync::{Arc, Notify};
 use loom::thread;

@@ -60,6 +60,27 @@ impl Producer {
         is_raised(ring.asleep)
     }
 
+    /// Returns the bytes of the longest message for which there is room, `most` at most.
+    ///
+    /// # Errors
+    /// Fails if the consumer lies about its progress.
+    #[inline]
+    pub fn room<W: Word>(&mut self, ring: Ring<'_, W>, most: usize) -> Result<usize, Broken> {
+        // A header, and the zero behind the message.
+        let words = 2 + (most as u64).div_ceil(8);
+        if self.has_room(ring, words)? {
+            return Ok(most);
+        }
+        let free = ring.capacity() - (self.position - self.released);
+        // The conversion is exact, as a ring has fewer bytes.
+        Ok(8 * free.saturating_sub(2) as usize)
+    }
+
+    /// Returns the place behind the last message.
+    pub fn cursor(&self) -> super::Cursor {
+        super::Cursor::at(self.position)
+    }
+
     /// Announces that the producer waits for room. The producer then has to push again before it sleeps.
     pub fn await_room<W: Word>(&self, ring: Ring<'_, W>) {
         ring.wants_room.store(1, Ordering::Relaxed);

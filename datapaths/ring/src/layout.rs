@@ -12,6 +12,9 @@ const CONTROL: usize = 4 * APART;
 /// Number of words before the data: a page, so that the data begin at a page.
 const PREFIX: usize = 512;
 
+/// Number of words beside each ring.
+const BESIDE: usize = (PREFIX - 2 * CONTROL) / 2;
+
 /// Size of the smallest data area of a ring in bytes.
 const SMALLEST: usize = 4 << 10;
 
@@ -35,6 +38,9 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// Spacing in words between fields that different processes write: words nearer to each other take cache lines away from each other.
+    pub const APART: usize = APART;
+
     /// Creates the layout of rings with `bytes` for messages each. Returns `None` unless this is a power of
     /// two from 4 KiB to 64 MiB.
     pub fn new(bytes: usize) -> Option<Self> {
@@ -81,6 +87,22 @@ impl Layout {
             wants_room: &control[2 * APART],
             ended: &control[3 * APART],
             data,
+        }
+    }
+}
+
+impl Layout {
+    /// Returns the words of a direction beside its ring, in which protocols over the rings keep what both ends know. The ring
+    /// leaves them alone.
+    ///
+    /// # Panics
+    /// Panics if `memory` is smaller than [`memory_bytes`](Self::memory_bytes).
+    #[inline]
+    pub fn beside<W>(self, memory: &[W], direction: Direction) -> &[W] {
+        let (from_client, from_server) = memory[2 * CONTROL..PREFIX].split_at(BESIDE);
+        match direction {
+            Direction::FromClient => from_client,
+            Direction::FromServer => from_server,
         }
     }
 }

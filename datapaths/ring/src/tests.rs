@@ -1,6 +1,7 @@
 //! A ring against a queue, and against an end that writes arbitrary words.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
+mod cursor;
 mod model;
 
 use super::*;

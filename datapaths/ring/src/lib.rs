@@ -18,12 +18,17 @@
 //! length within the limit; the bytes behind it are copied whatever they are, so a wrong header costs its
 //! sender a wrong message.
 
+#![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
+
 mod consumer;
+mod cursor;
 mod layout;
 mod producer;
 mod word;
 
 pub use consumer::Consumer;
+pub use cursor::Cursor;
 pub use layout::{Direction, Layout, Ring};
 pub use producer::Producer;
 use std::fmt;

@@ -1,7 +1,8 @@
 //! The end that reads messages.
 
+use super::cursor::read;
 use super::producer::is_raised;
-use super::{Broken, Ring, Word};
+use super::{Broken, Cursor, Ring, Word};
 use bertha_core::Buf;
 use std::sync::atomic::Ordering;
 
@@ -37,6 +38,27 @@ impl Consumer {
         read(ring, self.position + 1, &mut message);
         self.position += 1 + len.div_ceil(8);
         Ok(Some(message))
+    }
+
+    /// Returns the place of the next message, from which [`Cursor::copy`] reads bytes as of a stream.
+    #[inline]
+    pub fn cursor(&self) -> Cursor {
+        Cursor::at(self.position)
+    }
+
+    /// Takes the messages before the cursor, which [`release`](Self::release) then gives back to the producer. A cursor of another ring
+    /// changes nothing.
+    #[inline]
+    pub fn take_until<W: Word>(&mut self, ring: Ring<'_, W>, cursor: Cursor) {
+        if cursor.position().wrapping_sub(self.released) <= ring.capacity() && cursor.position() >= self.position {
+            self.position = cursor.position();
+        }
+    }
+
+    /// Returns the length of the longest message.
+    #[inline]
+    pub fn longest(&self) -> u64 {
+        self.longest
     }
 
     /// Returns true if there is a message.
@@ -99,26 +121,5 @@ impl Consumer {
     #[inline]
     pub fn is_ended<W: Word>(ring: Ring<'_, W>) -> bool {
         ring.ended.load(Ordering::Acquire) != 0
-    }
-}
-
-#[inline]
-fn read<W: Word>(ring: Ring<'_, W>, position: u64, bytes: &mut [u8]) {
-    let (wrapped, words) = ring.from(position);
-    let (first, rest) = bytes.split_at_mut(bytes.len().min(8 * words.len()));
-    read_words(words, first);
-    read_words(wrapped, rest);
-}
-
-#[inline]
-fn read_words<W: Word>(words: &[W], bytes: &mut [u8]) {
-    let (whole, rest) = bytes.as_chunks_mut::<8>();
-    for (bytes, word) in whole.iter_mut().zip(words) {
-        *bytes = word.load(Ordering::Relaxed).to_ne_bytes();
-    }
-    if let (false, Some(word)) = (rest.is_empty(), words.get(whole.len())) {
-        let last = word.load(Ordering::Relaxed).to_ne_bytes();
-        let len = rest.len();
-        rest.copy_from_slice(&last[..len]);
     }
 }
