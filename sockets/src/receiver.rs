@@ -1,0 +1,216 @@
+//! The end of a direction that reads.
+
+use crate::Side;
+use crate::control::Field;
+use bertha_ring::{Broken, Consumer, Cursor, Word};
+
+/// The place of the next bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The ring has bytes.
+    Ring,
+    /// The stream is on the carrier.
+    Carrier,
+    /// The stream is in the ring, which is empty. This many bells may lie on the carrier, and have to be taken before the stream is
+    /// there again.
+    Bells(u64),
+}
+
+/// The state of the end that reads. All of its methods have to get the side that belongs to it.
+#[derive(Debug)]
+pub struct Receiver {
+    consumer: Consumer,
+    cursor: Cursor,
+    /// The number of moves that were followed, odd in the ring.
+    moves: u64,
+    /// The bytes that were taken from the carrier, bells included.
+    carrier: u64,
+    /// The bytes that were taken from the ring.
+    ring: u64,
+    recalled: bool,
+}
+
+impl Receiver {
+    /// Creates the state of a receiver that has taken `carrier` bytes from the socket, and sleeps.
+    pub fn new<W: Word>(side: Side<'_, W>, carrier: u64) -> Self {
+        let consumer = Consumer::new(side.longest);
+        let cursor = consumer.cursor();
+        Self { consumer, cursor, moves: 0, carrier, ring: 0, recalled: false }
+    }
+
+    /// Tells the sender that the ring is read from now on.
+    pub fn attach<W: Word>(&self, side: Side<'_, W>) {
+        Consumer::fall_asleep(side.ring);
+        side.control.set(Field::Attached, 1);
+    }
+
+    /// Returns true if the stream is in the ring, as far as the receiver has followed it.
+    #[inline]
+    pub fn is_in_ring(&self) -> bool {
+        self.moves % 2 == 1
+    }
+
+    /// Returns the number of moves that were followed.
+    pub fn moves(&self) -> u64 {
+        self.moves
+    }
+
+    /// Follows the sender as far as all bytes before a move are taken, and tells where the next bytes are.
+    ///
+    /// # Errors
+    /// Fails if the sender claims an impossible place.
+    #[inline]
+    pub fn next<W: Word>(&mut self, side: Side<'_, W>) -> Result<Source, Broken> {
+        // A sender moves once more only after its move back was acknowledged, so an honest one ends this.
+        for _ in 0..4 {
+            if !self.is_in_ring() {
+                if side.control.get(Field::Moved) == self.moves {
+                    return Ok(Source::Carrier);
+                }
+                match self.left_before_ring(side)? {
+                    0 => self.moves += 1,
+                    _ => return Ok(Source::Carrier),
+                }
+                continue;
+            }
+            if self.has_bytes(side) {
+                return Ok(Source::Ring);
+            }
+            if side.control.get(Field::Moved) == self.moves {
+                let bells = side.control.get(Field::Rung).saturating_sub(self.carrier);
+                return Ok(Source::Bells(bells));
+            }
+            // The sender has moved back, and before that it may have written.
+            if self.has_bytes(side) {
+                return Ok(Source::Ring);
+            }
+            let end = side.control.get(Field::RingEnd);
+            if end != self.ring {
+                return Err(Broken::Position(end));
+            }
+            let back = side.control.get(Field::BackAt);
+            match back.checked_sub(self.carrier) {
+                Some(0) => {
+                    self.moves += 1;
+                    side.control.set(Field::Seen, self.moves);
+                }
+                Some(bells) => return Ok(Source::Bells(bells)),
+                None => return Err(Broken::Position(back)),
+            }
+        }
+        Err(Broken::Position(side.control.get(Field::Moved)))
+    }
+
+    /// The bytes of the carrier before the place where the stream moved into the ring.
+    #[inline]
+    fn left_before_ring<W: Word>(&self, side: Side<'_, W>) -> Result<u64, Broken> {
+        let at = side.control.get(Field::RingAt);
+        at.checked_sub(self.carrier).ok_or(Broken::Position(at))
+    }
+
+    #[inline]
+    fn has_bytes<W: Word>(&self, side: Side<'_, W>) -> bool {
+        self.consumer.has_message(side.ring) && (!self.recalled || self.is_left_behind(side))
+    }
+
+    /// Returns true if the sender left the ring before it saw that the stream is asked for: then the bytes in the ring come first.
+    #[cold]
+    fn is_left_behind<W: Word>(&self, side: Side<'_, W>) -> bool {
+        side.control.get(Field::Moved) != self.moves && side.control.get(Field::RingEnd) != self.ring
+    }
+
+    /// Copies bytes out of the ring; with `is_peek`, they stay there. Returns their number.
+    ///
+    /// # Errors
+    /// Fails if the sender announces a message that is too long.
+    #[inline]
+    pub fn copy<W: Word>(&mut self, side: Side<'_, W>, into: &mut [u8], is_peek: bool) -> Result<usize, Broken> {
+        if !self.has_bytes(side) {
+            return Ok(0);
+        }
+        let mut cursor = self.cursor;
+        let copied = cursor.copy(side.ring, side.longest as u64, into)?;
+        if !is_peek {
+            self.advance(side, cursor, copied);
+        }
+        Ok(copied)
+    }
+
+    #[inline]
+    fn advance<W: Word>(&mut self, side: Side<'_, W>, cursor: Cursor, bytes: usize) {
+        self.cursor = cursor;
+        self.ring += bytes as u64;
+        self.consumer.take_until(side.ring, cursor);
+        // The sender waits for no room: it goes to the carrier.
+        let _ = self.consumer.release(side.ring, false);
+    }
+
+    /// Returns the number of bytes in the ring, as far as `most`.
+    pub fn waiting<W: Word>(&self, side: Side<'_, W>, most: usize) -> usize {
+        match self.has_bytes(side) {
+            false => 0,
+            true => self.cursor.clone().skip(side.ring, side.longest as u64, most).unwrap_or(0),
+        }
+    }
+
+    /// Returns the place up to which the ring was read.
+    pub fn cursor(&self) -> Cursor {
+        self.cursor
+    }
+
+    /// Tells how many of the `peeked` bytes that lie first on the carrier are data. The caller has looked at them without taking them,
+    /// while the stream was on the carrier.
+    ///
+    /// # Errors
+    /// Fails if the sender claims an impossible place.
+    #[inline]
+    pub fn data_among<W: Word>(&self, side: Side<'_, W>, peeked: usize) -> Result<usize, Broken> {
+        if side.control.get(Field::Moved) == self.moves {
+            // Nothing behind a move was written before the look at the bytes.
+            return Ok(peeked);
+        }
+        let left = self.left_before_ring(side)?;
+        // The conversion is exact, as the minimum is a length.
+        Ok(left.min(peeked as u64) as usize)
+    }
+
+    /// Counts bytes that were taken from the carrier, data or bells.
+    #[inline]
+    pub fn took(&mut self, bytes: usize) {
+        self.carrier += bytes as u64;
+    }
+
+    /// Announces that this end sleeps: the sender rings for the next bytes in the ring. Returns false if there are bytes already.
+    #[inline]
+    pub fn fall_asleep<W: Word>(&self, side: Side<'_, W>) -> bool {
+        Consumer::fall_asleep(side.ring);
+        !self.has_bytes(side)
+    }
+
+    /// Returns true if the sender rings for the next bytes.
+    #[inline]
+    pub fn is_asleep<W: Word>(side: Side<'_, W>) -> bool {
+        Consumer::is_asleep(side.ring)
+    }
+
+    /// Asks for the stream back. From now on nothing is taken from the ring; what is in it comes again on the carrier. If the sender
+    /// has left the ring by itself, the receiver has to read what is there as before.
+    pub fn recall<W: Word>(&mut self, side: Side<'_, W>) {
+        self.recalled = true;
+        side.control.set(Field::RecallPosition, self.cursor.position());
+        side.control.set(Field::RecallOffset, self.cursor.offset());
+        side.control.set(Field::RecallTaken, self.ring);
+        side.control.set(Field::Recall, 1);
+    }
+
+    /// Returns true if the sender writes to the carrier for ever, and all of its bells are taken: the socket can be read by a program
+    /// that knows nothing of rings.
+    ///
+    /// # Errors
+    /// Fails if the sender claims an impossible place.
+    pub fn is_home<W: Word>(&mut self, side: Side<'_, W>) -> Result<bool, Broken> {
+        let is_barred = side.control.get(Field::Barred) == 1;
+        let is_home = self.next(side)? == Source::Carrier && side.control.get(Field::Moved) == self.moves;
+        Ok(is_barred && is_home)
+    }
+}
