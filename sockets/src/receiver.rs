@@ -124,7 +124,12 @@ impl Receiver {
     /// # Errors
     /// Fails if the sender announces a message that is too long.
     #[inline]
-    pub fn copy<W: Word>(&mut self, side: Side<'_, W>, into: &mut [u8], is_peek: bool) -> Result<usize, Broken> {
+    pub fn copy<W: Word>(
+        &mut self,
+        side: Side<'_, W>,
+        into: &mut [u8],
+        is_peek: bool,
+    ) -> Result<usize, Broken> {
         if !self.has_bytes(side) {
             return Ok(0);
         }

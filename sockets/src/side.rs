@@ -30,6 +30,11 @@ impl<'a, W: Word> Side<'a, W> {
     #[inline]
     pub fn new(layout: Layout, memory: &'a [W], direction: Direction) -> Self {
         let control = Control(layout.beside(memory, direction));
-        Self { ring: layout.ring(memory, direction), control, longest: layout.longest(), bytes: layout.ring_bytes() as u64 }
+        Self {
+            ring: layout.ring(memory, direction),
+            control,
+            longest: layout.longest(),
+            bytes: layout.ring_bytes() as u64,
+        }
     }
 }

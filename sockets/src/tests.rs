@@ -20,10 +20,10 @@ enum Step {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let writer = || {
-        prop_oneof![Just(Step::Enter), Just(Step::Leave), (1..900_usize).prop_map(Step::Write)].boxed()
-    };
-    let read = (1..2000_usize, prop::collection::vec(writer(), 0..4)).prop_map(|(most, within)| Step::Read(most, within));
+    let writer =
+        || prop_oneof![Just(Step::Enter), Just(Step::Leave), (1..900_usize).prop_map(Step::Write)].boxed();
+    let read = (1..2000_usize, prop::collection::vec(writer(), 0..4))
+        .prop_map(|(most, within)| Step::Read(most, within));
     let step = prop_oneof![3 => writer(), 3 => read, 1 => (1..2000_usize).prop_map(Step::Peek)];
     prop::collection::vec(step, 1..300)
 }
@@ -33,7 +33,9 @@ fn take(pair: &mut Pair, step: Step) {
         Step::Enter => drop(pair.enter()),
         Step::Leave => pair.leave(),
         Step::Write(bytes) => pair.write(bytes),
-        Step::Read(most, within) => pair.read(most, |pair| within.into_iter().for_each(|step| take(pair, step))),
+        Step::Read(most, within) => {
+            pair.read(most, |pair| within.into_iter().for_each(|step| take(pair, step)))
+        }
         Step::Peek(most) => pair.peek(most),
     }
 }

@@ -50,7 +50,9 @@ impl Consumer {
     /// changes nothing.
     #[inline]
     pub fn take_until<W: Word>(&mut self, ring: Ring<'_, W>, cursor: Cursor) {
-        if cursor.position().wrapping_sub(self.released) <= ring.capacity() && cursor.position() >= self.position {
+        if cursor.position().wrapping_sub(self.released) <= ring.capacity()
+            && cursor.position() >= self.position
+        {
             self.position = cursor.position();
         }
     }

@@ -43,7 +43,12 @@ impl Cursor {
     /// # Errors
     /// Fails if the producer announces a message that is too long; nothing was copied, and nothing can be read behind it.
     #[inline]
-    pub fn copy<W: Word>(&mut self, ring: Ring<'_, W>, longest: u64, into: &mut [u8]) -> Result<usize, Broken> {
+    pub fn copy<W: Word>(
+        &mut self,
+        ring: Ring<'_, W>,
+        longest: u64,
+        into: &mut [u8],
+    ) -> Result<usize, Broken> {
         let mut copied = 0;
         self.walk(ring, longest, into.len(), |ring, place, offset, bytes| {
             read_from(ring, place, offset, &mut into[copied..copied + bytes]);
@@ -54,7 +59,7 @@ impl Cursor {
     /// Moves behind the next bytes, at most `most`, without reading them. Returns their number.
     ///
     /// # Errors
-    /// As [`copy`](Self::copy).
+    /// Fails as [`copy`](Self::copy) does.
     pub fn skip<W: Word>(&mut self, ring: Ring<'_, W>, longest: u64, most: usize) -> Result<usize, Broken> {
         self.walk(ring, longest, most, |_, _, _, _| ())
     }

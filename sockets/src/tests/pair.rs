@@ -43,7 +43,16 @@ impl Pair {
         let receiver = Receiver::new(side(&memory), 7);
         receiver.attach(side(&memory));
         let sender = Sender::new(7);
-        Self { memory, carrier: VecDeque::new(), sender, receiver, written: 0, read: 0, bells: 0, is_native: false }
+        Self {
+            memory,
+            carrier: VecDeque::new(),
+            sender,
+            receiver,
+            written: 0,
+            read: 0,
+            bells: 0,
+            is_native: false,
+        }
     }
 
     pub(super) fn enter(&mut self) -> bool {
@@ -262,7 +271,10 @@ pub(super) fn run_threads(moves: u64) {
                     data
                 }
             };
-            into[..data].iter().enumerate().for_each(|(place, found)| assert_eq!(*found, byte(read + place as u64)));
+            into[..data]
+                .iter()
+                .enumerate()
+                .for_each(|(place, found)| assert_eq!(*found, byte(read + place as u64)));
             read += data as u64;
             if data == 0 && end > 0 && read == end {
                 break;
