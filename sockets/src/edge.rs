@@ -11,6 +11,9 @@ pub struct Edge {
 }
 
 impl Edge {
+    /// A waiter that has been told nothing.
+    pub const NONE: Self = Self { told: Cursor::START };
+
     /// Returns true if there are bytes in the ring of which the waiter has not been told, and counts them as told.
     pub fn is_new<W: Word>(&mut self, side: Side<'_, W>, receiver: &Receiver) -> bool {
         let read = receiver.cursor();

@@ -23,13 +23,14 @@
 
 pub mod control;
 mod edge;
+pub mod protocol;
 mod receiver;
 mod sender;
 mod side;
 mod table;
 mod toll;
 
-pub use bertha_ring::Broken;
+pub use bertha_ring::{Broken, Direction, Layout, Word};
 pub use edge::Edge;
 pub use receiver::{Receiver, Source};
 pub use sender::{Pushed, Sender};

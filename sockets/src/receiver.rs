@@ -158,6 +158,19 @@ impl Receiver {
         }
     }
 
+    /// Returns true if the ring has bytes, also such as come again on the carrier.
+    pub fn has_any<W: Word>(&self, side: Side<'_, W>) -> bool {
+        self.consumer.has_message(side.ring)
+    }
+
+    /// Returns the number of bells that may lie on the carrier while the stream is in the ring.
+    pub fn bells<W: Word>(&self, side: Side<'_, W>) -> u64 {
+        match self.is_in_ring() {
+            true => side.control.get(Field::Rung).saturating_sub(self.carrier),
+            false => 0,
+        }
+    }
+
     /// Returns the place up to which the ring was read.
     pub fn cursor(&self) -> Cursor {
         self.cursor

@@ -133,8 +133,8 @@ fn a_sleeper_is_rung_for_once() {
 
 #[test]
 fn the_toll_is_paid_by_messages_or_bytes() {
-    let mut toll = Toll::default();
+    let toll = Toll::default();
     assert!((1..MESSAGES).all(|_| !toll.pays(1)) && toll.pays(1) && !toll.pays(1));
-    let mut toll = Toll::default();
+    let toll = Toll::default();
     assert!(!toll.pays(BYTES as usize - 1) && toll.pays(1));
 }

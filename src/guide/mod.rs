@@ -1,4 +1,4 @@
-//! Guides: a cookbook of whole programs, composing stacks, handling errors, looking at connections, controlling congestion, connecting to names, choosing a datapath, running over DPDK and Caladan, calling through the daemon of a machine, connections from C, keeping attackers out, and writing Chunnels, datapaths and passes.
+//! Guides: a cookbook of whole programs, composing stacks, handling errors, looking at connections, controlling congestion, connecting to names, choosing a datapath, running unmodified programs, running over DPDK and Caladan, calling through the daemon of a machine, connections from C, keeping attackers out, and writing Chunnels, datapaths and passes.
 //!
 //! The code of the guides is compiled and run with the tests. The guide [`pass`] shows two crates of the
 //! repository's `tests/outside`, which know Bertha only by its published names; a test compares the guide
@@ -33,6 +33,9 @@ pub mod congestion {}
 #[cfg(feature = "datapath-kernel")]
 #[doc = include_str!("names.md")]
 pub mod names {}
+
+#[doc = include_str!("sockets.md")]
+pub mod sockets {}
 
 #[cfg(feature = "datapath-kernel")]
 #[doc = include_str!("datapaths.md")]

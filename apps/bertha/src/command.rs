@@ -5,6 +5,8 @@ use crate::inspect::Inspect;
 use crate::perf::Perf;
 use crate::ping::Ping;
 use crate::rpcd::Rpcd;
+use crate::run::Run;
+use crate::sockets::Sockets;
 #[cfg(feature = "tcp")]
 use crate::tcp::Tcp;
 use crate::top::Top;
@@ -29,6 +31,8 @@ enum Command {
     Inspect(Inspect),
     Top(Top),
     Rpcd(Rpcd),
+    Run(Run),
+    Sockets(Sockets),
     #[cfg(feature = "tcp")]
     Tcp(Tcp),
 }
@@ -42,6 +46,8 @@ impl Arguments {
             Command::Inspect(inspect) => inspect.execute(termination).await,
             Command::Top(top) => top.execute(termination).await,
             Command::Rpcd(rpcd) => rpcd.execute(termination).await,
+            Command::Run(run) => run.execute(),
+            Command::Sockets(sockets) => sockets.execute(termination).await,
             #[cfg(feature = "tcp")]
             Command::Tcp(tcp) => tcp.execute(termination).await,
         }

@@ -14,7 +14,9 @@ mod ping;
 mod probe;
 mod rate;
 mod rpcd;
+mod run;
 mod site;
+mod sockets;
 #[cfg(feature = "tcp")]
 mod tcp;
 mod top;

@@ -180,7 +180,7 @@ fn tables(lines: &str) -> Result<(), Error> {
 }
 
 /// Prints lines below a head, with columns of equal widths but the last.
-fn table(head: &str, lines: &[&str]) -> Result<(), Error> {
+pub(crate) fn table(head: &str, lines: &[&str]) -> Result<(), Error> {
     let rows: Vec<Vec<&str>> =
         [&head].into_iter().chain(lines).map(|line| line.split('\t').collect()).collect();
     let width =

@@ -8,6 +8,7 @@ use clap_complete::Shell;
 pub const VALUES: &[(&str, &str)] = &[
     ("ADDRESS", "IP:PORT, unix:PATH, and, where a program says so, HOST[:PORT]"),
     ("BYTES", "a size in bytes, without a unit"),
+    ("COMMAND", "a program and its arguments"),
     ("CONNECTIONS", "a number of connections"),
     ("CONTROL", "a congestion control, by its name"),
     ("COUNT", "any other number of things"),

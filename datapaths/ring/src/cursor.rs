@@ -13,6 +13,9 @@ pub struct Cursor {
 }
 
 impl Cursor {
+    /// The beginning of a new ring.
+    pub const START: Self = Self { position: 0, offset: 0 };
+
     pub(crate) fn at(position: u64) -> Self {
         Self { position, offset: 0 }
     }

@@ -92,6 +92,15 @@ impl Layout {
 }
 
 impl Layout {
+    /// Returns the bytes of the memory before the words of a direction [beside](Self::beside) its ring.
+    pub fn beside_bytes(self, direction: Direction) -> u64 {
+        let words = match direction {
+            Direction::FromClient => 2 * CONTROL,
+            Direction::FromServer => 2 * CONTROL + BESIDE,
+        };
+        8 * words as u64
+    }
+
     /// Returns the words of a direction beside its ring, in which protocols over the rings keep what both ends know. The ring
     /// leaves them alone.
     ///

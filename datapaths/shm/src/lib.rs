@@ -48,5 +48,6 @@ pub use bertha_runtime::tokio::Credentials;
 pub use connection::ShmConnection;
 pub use datapath::Shm;
 pub use listener::ShmListener;
+pub use memory::sealed_memory;
 pub use statistics::ShmStatistics;
 pub use users::Users;

@@ -15,6 +15,14 @@ const TMPFS: u32 = 0x0102_1994;
 /// `SIGBUS`.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
+/// Makes memory for two other processes, all zeros, whose size cannot change any more.
+///
+/// # Errors
+/// The errors of the system.
+pub fn sealed_memory(bytes: usize) -> io::Result<OwnedFd> {
+    SealedMemory::create(bytes).map(|sealed| sealed.file)
+}
+
 /// A file in memory whose size cannot change any more.
 #[derive(Debug)]
 pub(crate) struct SealedMemory {

@@ -1,0 +1,92 @@
+//! `bertha run`: a program whose sockets may go through memory.
+
+use bertha::{Error, ErrorKind};
+use clap::Args;
+use std::env::current_exe;
+use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
+use std::net::IpAddr;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The shared library that stands before libc.
+const LIBRARY: &str = "libbertha_sockets.so";
+
+/// Runs a program that knows nothing of Bertha: its TCP connections to others that run so, on this machine, go through memory that the
+/// two share, and everything else through the kernel as before. Without a daemon, everything does.
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The socket of `bertha-socketd`.
+    #[arg(long, value_name = "FILE", default_value = "/run/bertha/sockets.sock")]
+    socket: PathBuf,
+    /// The shared library, which by default lies beside this program, or in `../lib`.
+    #[arg(long, value_name = "FILE")]
+    library: Option<PathBuf>,
+    /// Lets the program with this file name alone use memory, and not those that it starts; or several, by several options.
+    #[arg(long = "program", value_name = "NAME")]
+    programs: Vec<String>,
+    /// Lets connections with this port, at either end, alone use memory; or several.
+    #[arg(long = "port", value_name = "PORT")]
+    ports: Vec<u16>,
+    /// Lets connections with this address, at either end, alone use memory; or several.
+    #[arg(long = "address", value_name = "IP")]
+    addresses: Vec<IpAddr>,
+    /// The program and its arguments.
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+impl Run {
+    /// Becomes the program. Returns only if that fails.
+    pub(crate) fn execute(self) -> Result<(), Error> {
+        let library = self.library()?;
+        let Some((program, arguments)) = self.command.split_first() else {
+            return Err(Error::new(ErrorKind::Invalid, "no program is named"));
+        };
+        let mut command = Command::new(program);
+        command.args(arguments).env("BERTHA_SOCKETS", std::path::absolute(&self.socket)?);
+        command.env("LD_PRELOAD", preloaded(&library));
+        rule(&mut command, "BERTHA_SOCKETS_PROGRAMS", &self.programs);
+        rule(&mut command, "BERTHA_SOCKETS_PORTS", &self.ports);
+        rule(&mut command, "BERTHA_SOCKETS_ADDRESSES", &self.addresses);
+        let error = command.exec();
+        Err(Error::of_file(format_args!("cannot run {}", program.display()), error))
+    }
+
+    fn library(&self) -> Result<PathBuf, Error> {
+        let found = match &self.library {
+            Some(library) => Some(std::path::absolute(library)?),
+            None => {
+                let folder = current_exe()?.parent().map(PathBuf::from).unwrap_or_default();
+                [folder.join(LIBRARY), folder.join("../lib").join(LIBRARY)]
+                    .into_iter()
+                    .find(|path| path.is_file())
+            }
+        };
+        // The loader goes on without a library that is not there, and nobody would notice.
+        found.filter(|path| path.is_file()).ok_or_else(|| {
+            Error::new(ErrorKind::Invalid, format!("{LIBRARY} is not there; `--library` says where it is"))
+        })
+    }
+}
+
+/// Returns the libraries to load: this one before those that the environment names.
+fn preloaded(library: &PathBuf) -> OsString {
+    let mut libraries = OsString::from(library);
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        libraries.push(OsStr::new(":"));
+        libraries.push(others);
+    }
+    libraries
+}
+
+fn rule(command: &mut Command, variable: &str, entries: &[impl Display]) {
+    if entries.is_empty() {
+        // A rule of the environment is that of another run.
+        command.env_remove(variable);
+        return;
+    }
+    let entries: Vec<_> = entries.iter().map(ToString::to_string).collect();
+    command.env(variable, entries.join(","));
+}

@@ -1,0 +1,49 @@
+//! `bertha sockets`: where the sockets of programs under `bertha run` are.
+
+use crate::rpcd::table;
+use bertha::{Error, ErrorKind};
+use bertha_program::Termination;
+use bertha_sockets_machine::protocol::LIST;
+use clap::Args;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+/// The time that a person waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The longest list, in bytes.
+const LONGEST: u64 = 4 << 20;
+
+/// Lists the sockets that have asked for memory: the process, the addresses, where the bytes that it sends go (ring or kernel), how often
+/// that has changed, for how many seconds, and why not in a ring. Users other than root see their own sockets.
+#[derive(Debug, Args)]
+pub(crate) struct Sockets {
+    /// The socket of `bertha-socketd`.
+    #[arg(long, value_name = "FILE", default_value = "/run/bertha/sockets.sock")]
+    socket: PathBuf,
+}
+
+impl Sockets {
+    pub(crate) async fn execute(self, termination: &Termination) -> Result<(), Error> {
+        let listing = timeout(PATIENCE, list(&self.socket));
+        let lines = termination.work(async {
+            listing.await.map_err(|_| Error::new(ErrorKind::TimedOut, "the daemon does not answer"))?
+        });
+        let lines = lines.await?;
+        table("process\tlocal\tpeer\twhere\tmoves\tseconds\treason", &lines.lines().collect::<Vec<_>>())
+    }
+}
+
+async fn list(socket: &Path) -> Result<String, Error> {
+    let daemon = UnixStream::connect(socket).await;
+    let mut daemon = daemon.map_err(|error| {
+        Error::of_file(format_args!("cannot ask the daemon at {}", socket.display()), error)
+    })?;
+    daemon.write_all(&LIST).await?;
+    let mut lines = String::new();
+    daemon.take(LONGEST).read_to_string(&mut lines).await?;
+    Ok(lines)
+}

@@ -1,0 +1,37 @@
+//! The first message of a visitor.
+
+use bertha_runtime::tokio::descriptors;
+use bertha_sockets_machine::protocol::{HELLO, LIST};
+use rustix::net::sockopt::socket_type;
+use std::io;
+use std::os::fd::OwnedFd;
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+
+/// What a visitor wants.
+#[derive(Debug)]
+pub(crate) enum Hello {
+    /// To share memory with the other end of its socket.
+    Pair(OwnedFd),
+    /// To see all sockets.
+    List,
+}
+
+/// Waits for the first message.
+pub(crate) async fn receive(visitor: &UnixStream) -> io::Result<Hello> {
+    let wrong = || io::Error::from(io::ErrorKind::InvalidData);
+    let mut bytes = [0; HELLO.len()];
+    let (read, mut files) =
+        visitor.async_io(Interest::READABLE, || descriptors::receive(visitor, &mut bytes)).await?;
+    // Nothing is wanted of it any more.
+    descriptors::refuse(visitor)?;
+    match &bytes[..read] {
+        bytes if bytes == HELLO => {
+            // Another kind is refused before anything is asked of it, which a file of FUSE might answer late.
+            let socket = files.take_only(|file| socket_type(file).is_ok());
+            socket.map(Hello::Pair).ok_or_else(wrong)
+        }
+        bytes if bytes == LIST => Ok(Hello::List),
+        _ => Err(wrong()),
+    }
+}

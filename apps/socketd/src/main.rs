@@ -1,0 +1,25 @@
+//! `bertha-socketd`: pairs the two ends of a TCP connection of this machine, so that they share memory.
+//!
+//! Each end hands its socket over, of which the daemon reads the addresses and the network namespace itself: so nobody can claim a
+//! connection that is not his own. It makes the memory, gives it to both, and is out of the path from then on: if it dies, connections
+//! stay.
+
+#![forbid(unsafe_code)]
+
+mod command;
+mod hello;
+mod identity;
+mod list;
+mod pairing;
+mod server;
+
+use bertha_program::run_async;
+use command::Arguments;
+use std::process::ExitCode;
+use tokio::runtime::Builder;
+
+fn main() -> ExitCode {
+    run_async(&mut Builder::new_current_thread(), async |arguments: Arguments, termination| {
+        arguments.execute(&termination).await
+    })
+}

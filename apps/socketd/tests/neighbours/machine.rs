@@ -1,0 +1,137 @@
+//! A daemon, and programs under the library.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Where Python is that no script stands before.
+const PYTHON: &str = "/usr/bin/python3";
+
+pub(crate) fn has_python() -> bool {
+    let has = Path::new(PYTHON).exists();
+    if !has {
+        eprintln!("skipped: {PYTHON} is not there");
+    }
+    has
+}
+
+/// Returns the shared library, which lies beside the tests.
+pub(crate) fn library() -> PathBuf {
+    std::env::current_exe().unwrap().with_file_name("libbertha_sockets.so")
+}
+
+/// A process that ends with the test.
+pub(crate) struct Killed(pub(crate) Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = (self.0.kill(), self.0.wait());
+    }
+}
+
+pub(crate) struct Machine {
+    folder: TempDir,
+    daemon: Killed,
+}
+
+impl Machine {
+    pub(crate) fn start() -> Self {
+        let folder = TempDir::new().unwrap();
+        let daemon = Command::new(env!("CARGO_BIN_EXE_bertha-socketd"))
+            .arg("--socket")
+            .arg(folder.path().join("sockets.sock"))
+            .spawn();
+        let machine = Self { daemon: Killed(daemon.unwrap()), folder };
+        while UnixStream::connect(machine.socket()).is_err() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        machine
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.folder.path().join("sockets.sock")
+    }
+
+    pub(crate) fn kill_daemon(&mut self) {
+        self.daemon.0.kill().unwrap();
+        self.daemon.0.wait().unwrap();
+    }
+
+    /// Returns the command of a program under the library.
+    pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.env("LD_PRELOAD", library()).env("BERTHA_SOCKETS", self.socket());
+        command
+    }
+
+    /// Starts a program of `program.py`, which moves its stream with every third write if `moves`.
+    pub(crate) fn python(&self, arguments: &[&str], moves: bool) -> Program {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/neighbours/program.py");
+        let mut command = self.command(PYTHON);
+        command.arg(script).args(arguments).env("BERTHA_SOCKETS_EAGER", "1");
+        if moves {
+            command.env("BERTHA_SOCKETS_MOVES", "3");
+        }
+        Program::start(command)
+    }
+
+    /// Returns the lines of the list, split at tabs.
+    pub(crate) fn list(&self) -> Vec<Vec<String>> {
+        let mut daemon = UnixStream::connect(self.socket()).unwrap();
+        daemon.write_all(b"bersock?").unwrap();
+        let mut text = String::new();
+        daemon.read_to_string(&mut text).unwrap();
+        text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+    }
+
+    /// Returns the ends that have moved, with the number of their moves.
+    pub(crate) fn moved(&self) -> Vec<u64> {
+        self.list().iter().map(|line| line[4].parse().unwrap()).filter(|moves| *moves > 0).collect()
+    }
+}
+
+/// A program with lines in and out.
+pub(crate) struct Program {
+    pub(crate) child: Killed,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Program {
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        Self { child: Killed(child), input, output }
+    }
+
+    /// Waits for a line.
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line.trim().to_owned()
+    }
+
+    pub(crate) fn expect(&mut self, line: &str) {
+        assert_eq!(self.line(), line);
+    }
+
+    /// Lets a program go on once the daemon has paired its connections.
+    pub(crate) fn begin(&mut self, machine: &Machine, ends: usize) {
+        self.expect("begun");
+        for _ in 0..1000 {
+            if machine.list().len() == ends {
+                return self.go_on();
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("{:?}", machine.list());
+    }
+
+    /// Lets a program that waits for a line go on.
+    pub(crate) fn go_on(&mut self) {
+        self.input.write_all(b"\n").unwrap();
+    }
+}

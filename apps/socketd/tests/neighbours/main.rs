@@ -1,0 +1,9 @@
+//! Unmodified programs whose connections go through memory.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and say what they skip")]
+
+mod ends;
+mod machine;
+mod programs;
+mod redis;
+mod strangers;
+mod streams;

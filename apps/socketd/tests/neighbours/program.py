@@ -1,0 +1,242 @@
+"""Programs that know nothing of Bertha. Each prints a line once it is ready, and another when it is done."""
+
+import os, select, socket, sys, threading, time
+
+
+def say(*words):
+    print(*words, flush=True)
+
+
+def pattern(at, count):
+    return bytes((place * 31 + (place >> 8) * 7) % 251 for place in range(at, at + count))
+
+
+def take(connection, count):
+    parts = b""
+    while len(parts) < count:
+        part = connection.recv(count - len(parts))
+        if not part:
+            raise SystemExit("the stream ended early")
+        parts += part
+    return parts
+
+
+def listen():
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(64)
+    say(listener.getsockname()[1])
+    return listener
+
+
+def accepted():
+    return listen().accept()[0]
+
+
+def connected():
+    return socket.create_connection(("127.0.0.1", int(sys.argv[2])))
+
+
+def begun(number):
+    """Waits after a few messages, until the daemon has paired the connection."""
+    if number == 10:
+        say("begun")
+        sys.stdin.readline()
+
+
+def echo():
+    connection = accepted()
+    while data := connection.recv(1 << 16):
+        connection.sendall(data)
+    say("ended")
+
+
+def epoll_echo():
+    """Serves many connections by epoll, as servers do."""
+    listener = listen()
+    listener.setblocking(False)
+    waiter = select.epoll()
+    waiter.register(listener, select.EPOLLIN)
+    edge = select.EPOLLET if "edge" in sys.argv else 0
+    connections = {}
+    while True:
+        for fd, events in waiter.poll():
+            if fd == listener.fileno():
+                connection = listener.accept()[0]
+                connection.setblocking(False)
+                connections[connection.fileno()] = connection
+                waiter.register(connection, select.EPOLLIN | edge)
+                continue
+            connection = connections[fd]
+            try:
+                while data := connection.recv(4096):
+                    connection.sendall(data)
+                    if not edge:
+                        break
+            except BlockingIOError:
+                continue
+            if not data:
+                waiter.unregister(fd)
+                del connections[fd]
+                connection.close()
+                if not connections:
+                    say("ended")
+                    return
+
+
+def rounds():
+    """Sends bytes of a known pattern there and back, in messages of many sizes."""
+    connection, at = connected(), 0
+    for number in range(int(sys.argv[3])):
+        begun(number)
+        count = 1 + number * 37 % 600
+        connection.sendall(pattern(at, count))
+        if take(connection, count) != pattern(at, count):
+            raise SystemExit(f"wrong bytes at {at}")
+        at += count
+    say("done")
+    sys.stdin.readline()
+    connection.shutdown(socket.SHUT_WR)
+    assert connection.recv(1) == b""
+    say("ended")
+
+
+def crowd():
+    """Keeps many connections busy at once by poll or select."""
+    connections = [connected() for _ in range(20)]
+    for number in range(int(sys.argv[3])):
+        begun(number)
+        for connection in connections:
+            connection.sendall(pattern(number, 50))
+        left = {connection.fileno(): (connection, b"") for connection in connections}
+        poll = select.poll()
+        for connection in connections:
+            poll.register(connection, select.POLLIN)
+        while left:
+            if number % 2:
+                ready = [fd for fd, _ in poll.poll(20_000)]
+            else:
+                ready = select.select(list(left), [], [], 20)[0]
+            if not ready:
+                raise SystemExit("nothing came")
+            for fd in ready:
+                if fd in left:
+                    connection, got = left[fd]
+                    got += connection.recv(50 - len(got))
+                    left[fd] = connection, got
+                    if len(got) == 50:
+                        assert got == pattern(number, 50)
+                        del left[fd]
+    say("done")
+    sys.stdin.readline()
+    for connection in connections:
+        connection.close()
+    say("ended")
+
+
+def source():
+    """Sends bytes that nobody has read yet, and waits to be killed."""
+    connection = accepted()
+    for _ in range(50):
+        connection.sendall(take(connection, 10))
+    connection.sendall(pattern(0, 5000))
+    say("sent")
+    time.sleep(600)
+
+
+def sink():
+    """Reads what a killed peer has sent, then the end."""
+    connection = connected()
+    for number in range(50):
+        begun(number)
+        connection.sendall(b"0123456789")
+        take(connection, 10)
+    say("done")
+    sys.stdin.readline()
+    assert take(connection, 5000) == pattern(0, 5000)
+    try:
+        end = connection.recv(1)
+    except ConnectionResetError:
+        end = b""
+    assert end == b"", end
+    say("ended")
+
+
+def leaver():
+    """Ends without closing its connection."""
+    connection = connected()
+    for number in range(50):
+        begun(number)
+        connection.sendall(b"0123456789")
+        take(connection, 10)
+    say("done")
+    sys.stdin.readline()
+    os._exit(0)
+
+
+def processes():
+    """Uses a connection in a child, by a copy of its descriptor, by a thread, and by another program."""
+    connection = accepted()
+
+    def answer(some):
+        data = take(some, 10)
+        some.sendall(data)
+
+    for _ in range(50):
+        answer(connection)
+    child = os.fork()
+    if child == 0:
+        for _ in range(50):
+            answer(connection)
+        os._exit(0)
+    os.waitpid(child, 0)
+    copy = connection.dup()
+    for _ in range(50):
+        answer(copy)
+    copy.close()
+    thread = threading.Thread(target=lambda: [answer(connection) for _ in range(50)])
+    thread.start()
+    thread.join()
+    fd = connection.fileno()
+    os.set_inheritable(fd, True)
+    # A program that reads and writes by other calls, which gets what is left of the stream.
+    os.dup2(fd, 0)
+    os.dup2(fd, 1)
+    os.execv("/bin/cat", ["cat"])
+
+
+def talk():
+    connection = connected()
+    for number in range(250):
+        begun(number)
+        connection.sendall(b"%010d" % number)
+        answer = take(connection, 10)
+        assert answer == b"%010d" % number, answer
+        if number == 100:
+            say("done")
+            sys.stdin.readline()
+    # The last of them goes to another program.
+    connection.sendall(b"over")
+    connection.shutdown(socket.SHUT_WR)
+    assert take(connection, 4) == b"over"
+    say("ended")
+
+
+def idle():
+    """Waits for a byte that comes late, and says what the wait has cost."""
+    connection = connected()
+    for number in range(50):
+        begun(number)
+        connection.sendall(b"0123456789")
+        take(connection, 10)
+    waiter = select.epoll()
+    waiter.register(connection, select.EPOLLIN)
+    before = time.process_time()
+    assert waiter.poll(2) == []
+    spent = time.process_time() - before
+    say("done", int(spent * 1000))
+    sys.stdin.readline()
+    say("ended")
+
+
+globals()[sys.argv[1]]()

@@ -1,0 +1,127 @@
+//! Visitors of the daemon that are not what it expects, and an end that writes anything into the memory.
+
+use crate::machine::{Machine, has_python};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+use std::fs::File;
+use std::io::{IoSlice, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// Says hello with a descriptor.
+fn hand_over(machine: &Machine, descriptor: BorrowedFd<'_>) -> UnixStream {
+    let daemon = UnixStream::connect(machine.socket()).unwrap();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let files = [descriptor];
+    assert!(ancillary.push(SendAncillaryMessage::ScmRights(&files)));
+    sendmsg(&daemon, &[IoSlice::new(b"bersock\x01")], &mut ancillary, SendFlags::empty()).unwrap();
+    daemon
+}
+
+/// Returns the code of the answer, and the memory.
+fn answer(daemon: &UnixStream) -> (u8, Option<File>) {
+    let mut bytes = [0; 16];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    recvmsg(daemon, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, RecvFlags::empty()).unwrap();
+    let file = ancillary.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+        _ => None,
+    });
+    (bytes[0], file.map(File::from))
+}
+
+fn connection() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    (client, listener.accept().unwrap().0)
+}
+
+#[test]
+fn ends_of_one_connection_get_one_memory_and_others_none() {
+    let machine = Machine::start();
+    let ((client, server), (stranger, _other)) = (connection(), connection());
+    let first = hand_over(&machine, client.as_fd());
+    let alone = hand_over(&machine, stranger.as_fd());
+    let second = hand_over(&machine, server.as_fd());
+    let ((one, memory), (two, same)) = (answer(&first), answer(&second));
+    assert_eq!((one, two), (1, 2));
+    memory.unwrap().write_all_at(b"seen", 8192).unwrap();
+    let mut seen = [0; 4];
+    same.unwrap().read_exact_at(&mut seen, 8192).unwrap();
+    assert_eq!(&seen, b"seen");
+    alone.set_nonblocking(true).unwrap();
+    assert!((&alone).read(&mut [0]).is_err());
+}
+
+#[test]
+fn a_claim_of_something_else_is_refused() {
+    let machine = Machine::start();
+    let (unix, _other) = UnixStream::pair().unwrap();
+    assert_eq!(answer(&hand_over(&machine, unix.as_fd())).0, 3);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    assert_eq!(answer(&hand_over(&machine, listener.as_fd())).0, 3);
+    let mut file = hand_over(&machine, File::open("/proc/self/exe").unwrap().as_fd());
+    assert_eq!(file.read(&mut [0; 16]).unwrap(), 0);
+}
+
+#[test]
+fn silent_visitors_hold_nobody_up() {
+    let machine = Machine::start();
+    let silent: Vec<_> = (0..300).map(|_| UnixStream::connect(machine.socket()).unwrap()).collect();
+    let mut browser = UnixStream::connect(machine.socket()).unwrap();
+    browser.write_all(b"POST / HTTP/1.1\r\n\r\n").unwrap();
+    let mut bytes = Vec::new();
+    let _ = browser.read_to_end(&mut bytes);
+    assert_eq!(bytes, b"");
+    let (client, server) = connection();
+    let (first, second) = (hand_over(&machine, client.as_fd()), hand_over(&machine, server.as_fd()));
+    assert_eq!((answer(&first).0, answer(&second).0), (1, 2));
+    // Those that say nothing are sent away.
+    for mut visitor in silent {
+        visitor.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        assert!(matches!(visitor.read(&mut [0]), Ok(0)));
+    }
+}
+
+/// The neighbour of an unmodified program writes anything into the memory: at most the connection ends, and the program goes on.
+#[test]
+fn a_neighbour_that_scribbles_harms_this_connection_alone() {
+    if !has_python() {
+        return;
+    }
+    let machine = Machine::start();
+    let mut seed = 1_u64;
+    for _ in 0..10 {
+        let mut server = machine.python(&["echo"], false);
+        let port: u16 = server.line().parse().unwrap();
+        let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let daemon = hand_over(&machine, client.as_fd());
+        client.write_all(b"hello").unwrap();
+        client.read_exact(&mut [0; 5]).unwrap();
+        client.write_all(b"hello").unwrap();
+        let (code, memory) = answer(&daemon);
+        assert_eq!(code, 1);
+        let memory = memory.unwrap();
+        let bytes = memory.metadata().unwrap().len();
+        for _ in 0..20_000 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let at = if seed >> 63 == 0 { (seed >> 20) % 4096 } else { (seed >> 20) % bytes } & !7;
+            let value = [0, 1, seed >> 50, u64::MAX][(seed >> 33) as usize % 4];
+            memory.write_all_at(&value.to_ne_bytes(), at).unwrap();
+        }
+        client.set_nonblocking(true).unwrap();
+        let _ = client.write(b"more");
+        drop(client);
+        // The program ends by itself, by the end of the stream or by an error that TCP has, too.
+        let status = server.child.0.wait().unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), None);
+    }
+}

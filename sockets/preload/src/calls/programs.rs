@@ -1,0 +1,135 @@
+//! Calls that begin other programs, or hand a socket to code that this library does not see.
+
+use crate::evict::New;
+use crate::process::Socket;
+use crate::{evict, life, process, real};
+use libc::{c_char, c_int, c_void, pid_t, posix_spawn_file_actions_t, posix_spawnattr_t};
+
+/// Calls a new program; this one goes on only if there is none.
+fn with_new_program(call: impl FnOnce() -> c_int) -> c_int {
+    evict::before(New::Exec);
+    process::before_exec();
+    let failed = call();
+    process::exec_failed();
+    failed
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn execve(
+    path: *const c_char,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+) -> c_int {
+    // SAFETY: the arguments are the program's.
+    with_new_program(|| unsafe { real::execve(path, arguments, environment) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn execv(path: *const c_char, arguments: *const *const c_char) -> c_int {
+    // SAFETY: the arguments are the program's.
+    with_new_program(|| unsafe { real::execv(path, arguments) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn execvp(path: *const c_char, arguments: *const *const c_char) -> c_int {
+    // SAFETY: the arguments are the program's.
+    with_new_program(|| unsafe { real::execvp(path, arguments) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn execvpe(
+    path: *const c_char,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+) -> c_int {
+    // SAFETY: the arguments are the program's.
+    with_new_program(|| unsafe { real::execvpe(path, arguments, environment) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn fexecve(
+    fd: c_int,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+) -> c_int {
+    // SAFETY: the arguments are the program's.
+    with_new_program(|| unsafe { real::fexecve(fd, arguments, environment) })
+}
+
+/// A child that shares memory with its parent would close descriptors in the parent's table. A fork does what POSIX asks for, too.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn vfork() -> pid_t {
+    // SAFETY: the call takes no arguments.
+    unsafe { real::fork() }
+}
+
+/// Children of `fork` end so, and leave their parent alone with its sockets.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn _exit(status: c_int) {
+    life::end_all_sockets();
+    // SAFETY: the argument is the program's.
+    unsafe { real::_exit(status) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn _Exit(status: c_int) {
+    // SAFETY: the argument is the program's.
+    unsafe { _exit(status) }
+}
+
+/// Actions may hand on a descriptor that is closed otherwise.
+fn spawned(actions: *const posix_spawn_file_actions_t) -> New {
+    if actions.is_null() { New::Child } else { New::Chosen }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn posix_spawn(
+    pid: *mut pid_t,
+    path: *const c_char,
+    actions: *const posix_spawn_file_actions_t,
+    attributes: *const posix_spawnattr_t,
+    arguments: *const *mut c_char,
+    environment: *const *mut c_char,
+) -> c_int {
+    evict::before(spawned(actions));
+    // SAFETY: the arguments are the program's.
+    unsafe { real::posix_spawn(pid, path, actions, attributes, arguments, environment) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn posix_spawnp(
+    pid: *mut pid_t,
+    path: *const c_char,
+    actions: *const posix_spawn_file_actions_t,
+    attributes: *const posix_spawnattr_t,
+    arguments: *const *mut c_char,
+    environment: *const *mut c_char,
+) -> c_int {
+    evict::before(spawned(actions));
+    // SAFETY: the arguments are the program's.
+    unsafe { real::posix_spawnp(pid, path, actions, attributes, arguments, environment) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn system(command: *const c_char) -> c_int {
+    evict::before(New::Child);
+    // SAFETY: the argument is the program's.
+    unsafe { real::system(command) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn popen(command: *const c_char, mode: *const c_char) -> *mut c_void {
+    evict::before(New::Child);
+    // SAFETY: the arguments are the program's.
+    unsafe { real::popen(command, mode) }
+}
+
+/// Streams of stdio read and write past this library.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn fdopen(fd: c_int, mode: *const c_char) -> *mut c_void {
+    if let Some(socket) = Socket::of(fd) {
+        evict::leave_at_once(socket);
+    }
+    // SAFETY: the arguments are the program's.
+    unsafe { real::fdopen(fd, mode) }
+}

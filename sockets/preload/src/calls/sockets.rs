@@ -1,0 +1,140 @@
+//! Calls that make connections, and their options.
+
+use crate::place::State;
+use crate::process::Socket;
+use crate::{errno, evict, life, real};
+use libc::{c_int, c_void, sockaddr, socklen_t};
+use std::sync::atomic::Ordering;
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
+    // SAFETY: the arguments are the program's.
+    let fd = unsafe { real::socket(domain, kind, protocol) };
+    life::forget(fd);
+    fd
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn accept4(
+    fd: c_int,
+    address: *mut sockaddr,
+    len: *mut socklen_t,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: the arguments are the program's.
+    accepted(unsafe { real::accept4(fd, address, len, flags) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn accept(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
+    // SAFETY: the arguments are the program's.
+    accepted(unsafe { real::accept(fd, address, len) })
+}
+
+fn accepted(fd: c_int) -> c_int {
+    if fd >= 0 {
+        life::track(fd);
+    }
+    fd
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn connect(fd: c_int, address: *const sockaddr, len: socklen_t) -> c_int {
+    if let Some(socket) = Socket::of(fd) {
+        // A connection that has memory is ended, or nothing happens.
+        if socket.place.state() == State::Paired {
+            evict::leave_at_once(socket);
+        }
+        // SAFETY: the arguments are the program's.
+        return unsafe { real::connect(fd, address, len) };
+    }
+    // SAFETY: the arguments are the program's.
+    let done = unsafe { real::connect(fd, address, len) };
+    if done == 0 || errno::last() == libc::EINPROGRESS {
+        // SAFETY: the kernel has read an address of this length.
+        let family = if len >= 2 { i32::from(unsafe { (*address).sa_family }) } else { 0 };
+        if matches!(family, libc::AF_INET | libc::AF_INET6) {
+            let kept = errno::last();
+            life::track(fd);
+            errno::set(kept);
+        }
+    }
+    done
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn shutdown(fd: c_int, how: c_int) -> c_int {
+    if let Some(socket) = Socket::of(fd)
+        && how != libc::SHUT_RD
+    {
+        // Later writes go to the kernel, which refuses them.
+        let _sending = socket.place.sending();
+        socket.place.is_shut.store(true, Ordering::Relaxed);
+    }
+    // SAFETY: the arguments are the program's.
+    unsafe { real::shutdown(fd, how) }
+}
+
+/// An option of which this library keeps the program's value while the socket has memory.
+fn kept(socket: Socket, level: c_int, name: c_int) -> Option<&'static std::sync::atomic::AtomicBool> {
+    if socket.place.state() != State::Paired || level != libc::IPPROTO_TCP {
+        return None;
+    }
+    match name {
+        libc::TCP_NODELAY => Some(&socket.place.nodelay),
+        libc::TCP_CORK => Some(&socket.place.corked),
+        _ => None,
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn setsockopt(
+    fd: c_int,
+    level: c_int,
+    name: c_int,
+    value: *const c_void,
+    len: socklen_t,
+) -> c_int {
+    if let Some(socket) = Socket::of(fd) {
+        if let Some(kept) = kept(socket, level, name)
+            && len as usize >= size_of::<c_int>()
+            && !value.is_null()
+        {
+            // SAFETY: the program gives a number.
+            kept.store(unsafe { value.cast::<c_int>().read_unaligned() } != 0, Ordering::Relaxed);
+            return 0;
+        }
+        let is_unfit = matches!((level, name), (libc::SOL_SOCKET, libc::SO_ZEROCOPY | libc::SO_RCVLOWAT))
+            || matches!(
+                (level, name),
+                (libc::IPPROTO_TCP, libc::TCP_ULP | libc::TCP_REPAIR | libc::TCP_MD5SIG)
+            );
+        if is_unfit {
+            evict::leave_at_once(socket);
+        }
+    }
+    // SAFETY: the arguments are the program's.
+    unsafe { real::setsockopt(fd, level, name, value, len) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn getsockopt(
+    fd: c_int,
+    level: c_int,
+    name: c_int,
+    value: *mut c_void,
+    len: *mut socklen_t,
+) -> c_int {
+    // SAFETY: the arguments are the program's.
+    let done = unsafe { real::getsockopt(fd, level, name, value, len) };
+    if done == 0
+        && let Some(kept) = Socket::of(fd).and_then(|socket| kept(socket, level, name))
+        // SAFETY: the kernel has written the length.
+        && unsafe { *len } as usize == size_of::<c_int>()
+    {
+        let kept = c_int::from(kept.load(Ordering::Relaxed));
+        // SAFETY: the kernel has written a number there.
+        unsafe { value.cast::<c_int>().write_unaligned(kept) };
+    }
+    done
+}

@@ -1,0 +1,127 @@
+//! A lock among the threads of a process and of its forked children, which survives the death of its owner.
+
+use crate::real;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+thread_local! {
+    /// The number of this thread, or zero.
+    static THREAD: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Returns the number of this thread, which no other thread of the machine has.
+#[inline]
+pub(crate) fn thread() -> u32 {
+    let known = THREAD.get();
+    if known != 0 { known } else { ask_for_thread() }
+}
+
+#[cold]
+fn ask_for_thread() -> u32 {
+    // SAFETY: the call takes no arguments.
+    let thread = unsafe { real::syscall(libc::SYS_gettid, 0, 0, 0, 0, 0, 0) };
+    let thread = u32::try_from(thread).unwrap_or(1);
+    THREAD.set(thread);
+    thread
+}
+
+/// Forgets the number of this thread, in a child.
+pub(crate) fn forget_thread() {
+    THREAD.set(0);
+}
+
+/// The outcome of a lock that was not taken as usual.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// The thread has the lock already: this is a handler of a signal that came in between.
+    Again,
+    /// The owner died with the lock. What it protects may be half done.
+    Torn,
+    /// The lock was free.
+    Free,
+}
+
+/// A lock, zero if it is free, or else the number of its owner.
+#[derive(Debug)]
+pub(crate) struct Lock(AtomicU32);
+
+impl Lock {
+    /// Creates a free lock.
+    pub(crate) const fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// Takes the lock. A thread that has it already does not get it again.
+    #[inline]
+    pub(crate) fn take(&self) -> Taken {
+        match self.0.compare_exchange(0, thread(), Ordering::Acquire, Ordering::Relaxed) {
+            Ok(_) => Taken::Free,
+            Err(owner) => self.wait(owner),
+        }
+    }
+
+    /// Gives the lock back.
+    #[inline]
+    pub(crate) fn free(&self) {
+        self.0.store(0, Ordering::Release);
+    }
+
+    #[cold]
+    fn wait(&self, owner: u32) -> Taken {
+        if owner == thread() {
+            return Taken::Again;
+        }
+        for round in 1_u32.. {
+            match self.0.compare_exchange(0, thread(), Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Taken::Free,
+                Err(owner) if round.is_multiple_of(1024) && is_dead(owner) => {
+                    let stolen =
+                        self.0.compare_exchange(owner, thread(), Ordering::Acquire, Ordering::Relaxed);
+                    if stolen.is_ok() {
+                        return Taken::Torn;
+                    }
+                }
+                Err(_) if round < 64 => std::hint::spin_loop(),
+                Err(_) => {
+                    // SAFETY: the call takes no arguments.
+                    unsafe { real::syscall(libc::SYS_sched_yield, 0, 0, 0, 0, 0, 0) };
+                }
+            }
+        }
+        Taken::Free
+    }
+}
+
+/// Returns true if no thread has this number any more, or only its entry is left until its parent asks for it.
+fn is_dead(thread: u32) -> bool {
+    // SAFETY: signal zero is sent to nobody.
+    let sent = unsafe { real::syscall(libc::SYS_tkill, thread as usize, 0, 0, 0, 0, 0) };
+    sent < 0 && crate::errno::last() == libc::ESRCH || is_zombie(thread)
+}
+
+fn is_zombie(thread: u32) -> bool {
+    let mut path = *b"/proc/0000000000/stat\0";
+    let mut rest = thread;
+    for digit in path[6..16].iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    // The kernel takes no zeros before a number.
+    let zeros = path[6..16].iter().take_while(|digit| **digit == b'0').count();
+    path.copy_within(6 + zeros.., 6);
+    let (at_fdcwd, flags) = (libc::AT_FDCWD as usize, (libc::O_RDONLY | libc::O_CLOEXEC) as usize);
+    // SAFETY: the path ends by a zero.
+    let file = unsafe { real::syscall(libc::SYS_openat, at_fdcwd, path.as_ptr().addr(), flags, 0, 0, 0) };
+    let Ok(file) = i32::try_from(file) else { return false };
+    if file < 0 {
+        return false;
+    }
+    let mut line = [0_u8; 128];
+    // SAFETY: the buffer has this length.
+    let read = unsafe { real::read(file, line.as_mut_ptr().cast(), line.len()) };
+    // SAFETY: the descriptor was opened above.
+    unsafe { real::close(file) };
+    let line = &line[..usize::try_from(read).unwrap_or(0)];
+    let state = line.iter().rposition(|byte| *byte == b')').and_then(|at| line.get(at + 2));
+    matches!(state, Some(b'Z' | b'X'))
+}

@@ -1,0 +1,90 @@
+//! What a waiter has to know of a socket with memory, beyond what the kernel knows.
+
+use crate::place::State;
+use crate::process::Socket;
+use crate::{errno, kernel, transmit};
+use bertha_sockets_machine::{Edge, Source};
+use std::sync::atomic::Ordering;
+
+/// The bells that may come while they are taken.
+const ROUNDS: u32 = 8;
+
+/// Returns true if the ring has bytes for the program.
+pub(crate) fn is_ready(socket: Socket) -> bool {
+    let Some(mut receiving) = socket.receiving() else { return false };
+    match receiving.parts() {
+        // A broken ring makes the program read, which then fails.
+        Some((receiver, side)) if socket.place.state() == State::Paired => {
+            !matches!(receiver.next(side), Ok(Source::Bells(_) | Source::Carrier))
+        }
+        _ => false,
+    }
+}
+
+/// Returns true if the ring has bytes of which a waiter for edges has not heard, and counts them as heard.
+pub(crate) fn is_news(socket: Socket, edge: &mut Edge) -> bool {
+    let Some(mut receiving) = socket.receiving() else { return false };
+    match receiving.parts() {
+        Some((receiver, side)) if socket.place.state() == State::Paired => {
+            !matches!(receiver.next(side), Ok(Source::Bells(_) | Source::Carrier))
+                && edge.is_new(side, receiver)
+        }
+        _ => false,
+    }
+}
+
+/// Has the other end ring for the next bytes. Returns false if there are bytes.
+pub(crate) fn fall_asleep(socket: Socket) -> bool {
+    let Some(mut receiving) = socket.receiving() else { return true };
+    match receiving.parts() {
+        Some((receiver, side)) if socket.place.state() == State::Paired => receiver.fall_asleep(side),
+        _ => true,
+    }
+}
+
+/// Takes the bells, since the kernel has said that the socket is readable, and answers a receiver that rang for the stream. Returns
+/// true if there is something to read indeed.
+pub(crate) fn is_readable(socket: Socket) -> bool {
+    if socket.place.state() != State::Paired {
+        return true;
+    }
+    transmit::answer(socket);
+    let Some(mut receiving) = socket.receiving() else { return true };
+    let Some((receiver, side)) = receiving.parts() else { return true };
+    let mut has_bytes = false;
+    for _ in 0..ROUNDS {
+        match receiver.next(side) {
+            Ok(Source::Bells(0) | Source::Carrier) => break,
+            Ok(Source::Bells(bells)) => match kernel::discard(socket.fd, bells) {
+                taken @ 1.. => receiver.took(taken as usize),
+                taken => {
+                    keep_error(socket, taken);
+                    break;
+                }
+            },
+            Ok(Source::Ring) => {
+                has_bytes = true;
+                // A bell may lie there still, which would wake the next waiter for nothing.
+                match kernel::discard(socket.fd, receiver.bells(side)) {
+                    taken @ 1.. => receiver.took(taken as usize),
+                    taken => {
+                        keep_error(socket, taken);
+                        break;
+                    }
+                }
+            }
+            Err(_) => return true,
+        }
+    }
+    has_bytes
+        || socket.place.error.load(Ordering::Relaxed) != 0
+        || kernel::events(socket.fd, libc::POLLIN | libc::POLLRDHUP) != 0
+}
+
+/// Keeps an error of which the kernel tells once, for the next read.
+fn keep_error(socket: Socket, taken: isize) {
+    let errno = errno::last();
+    if taken < 0 && errno != libc::EAGAIN {
+        socket.place.error.store(errno, Ordering::Relaxed);
+    }
+}

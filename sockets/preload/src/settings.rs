@@ -1,0 +1,124 @@
+//! What the environment says, which `bertha run` sets.
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `BERTHA_SOCKETS` | the path of the daemon's socket; without it, everything stays with the kernel |
+//! | `BERTHA_SOCKETS_PROGRAMS` | names of programs; others stay with the kernel |
+//! | `BERTHA_SOCKETS_PORTS` | ports, of either end; connections with others stay with the kernel |
+//! | `BERTHA_SOCKETS_ADDRESSES` | addresses, of either end, as with ports |
+//! | `BERTHA_SOCKETS_EAGER` | for tests: if it is there, a connection pays with its first message |
+//! | `BERTHA_SOCKETS_MOVES` | for tests: a stream leaves the ring with every so many writes |
+//!
+//! Lists have commas between their entries. Nothing is read after the start, and nothing is allocated to read it.
+
+use libc::c_char;
+use std::ffi::CStr;
+use std::net::Ipv6Addr;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+
+static DAEMON: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
+static PORTS: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
+static ADDRESSES: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
+static IS_EAGER: AtomicBool = AtomicBool::new(false);
+static MOVES: AtomicU32 = AtomicU32::new(0);
+
+/// One end of a connection: an address in the form of IPv6, and a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct End {
+    pub(crate) ip: [u8; 16],
+    pub(crate) port: u16,
+}
+
+/// Reads the environment. Returns false if this program stays with the kernel.
+pub(crate) fn read() -> bool {
+    // SAFETY: the call takes a number.
+    let is_privileged = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    if is_privileged || !is_program_meant() {
+        return false;
+    }
+    IS_EAGER.store(variable(c"BERTHA_SOCKETS_EAGER").is_some(), Ordering::Relaxed);
+    let moves = variable(c"BERTHA_SOCKETS_MOVES").and_then(|text| text.to_str().ok()?.parse().ok());
+    MOVES.store(moves.unwrap_or(0), Ordering::Relaxed);
+    keep(&PORTS, c"BERTHA_SOCKETS_PORTS");
+    keep(&ADDRESSES, c"BERTHA_SOCKETS_ADDRESSES");
+    keep(&DAEMON, c"BERTHA_SOCKETS");
+    daemon().is_some()
+}
+
+fn variable(name: &CStr) -> Option<&'static CStr> {
+    // SAFETY: the name ends by a zero.
+    let value = unsafe { libc::getenv(name.as_ptr()) };
+    // SAFETY: a variable ends by a zero. Nothing changes the environment before the program's own code runs.
+    (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) })
+}
+
+/// Keeps a copy of a variable, as the program may change its environment.
+fn keep(kept: &AtomicPtr<c_char>, name: &CStr) {
+    if let Some(value) = variable(name) {
+        // SAFETY: the value ends by a zero.
+        kept.store(unsafe { libc::strdup(value.as_ptr()) }, Ordering::Relaxed);
+    }
+}
+
+fn kept(kept: &AtomicPtr<c_char>) -> Option<&'static CStr> {
+    let value = kept.load(Ordering::Relaxed);
+    // SAFETY: the copy ends by a zero, and is never freed.
+    (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) })
+}
+
+/// Returns the entries of a list.
+fn entries(list: &'static CStr) -> impl Iterator<Item = &'static str> {
+    list.to_str().unwrap_or("").split(',').map(str::trim)
+}
+
+fn is_program_meant() -> bool {
+    let Some(programs) = variable(c"BERTHA_SOCKETS_PROGRAMS") else { return true };
+    let mut path = [0_u8; 4096];
+    // SAFETY: the name ends by a zero, and the buffer has this room.
+    let len = unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr().cast(), path.len()) };
+    let path = usize::try_from(len).ok().and_then(|len| path.get(..len)).unwrap_or(&[]);
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(&[]);
+    entries(programs).any(|program| program.as_bytes() == name)
+}
+
+/// Returns the path of the daemon's socket.
+pub(crate) fn daemon() -> Option<&'static CStr> {
+    kept(&DAEMON)
+}
+
+/// Returns true if a connection pays with its first message.
+pub(crate) fn is_eager() -> bool {
+    IS_EAGER.load(Ordering::Relaxed)
+}
+
+/// Returns the writes after which a stream leaves the ring, or zero.
+#[inline]
+pub(crate) fn moves() -> u32 {
+    MOVES.load(Ordering::Relaxed)
+}
+
+/// Returns true if the rules let a connection use a ring.
+pub(crate) fn allow(ends: [End; 2]) -> bool {
+    let has_port = kept(&PORTS).is_none_or(|ports| {
+        entries(ports)
+            .filter_map(|port| port.parse().ok())
+            .any(|port: u16| ends.iter().any(|end| end.port == port))
+    });
+    let has_address = kept(&ADDRESSES).is_none_or(|addresses| {
+        entries(addresses).filter_map(ip).any(|ip| ends.iter().any(|end| end.ip == ip))
+    });
+    has_port && has_address
+}
+
+fn ip(text: &str) -> Option<[u8; 16]> {
+    match text.parse().ok()? {
+        std::net::IpAddr::V4(ip) => Some(ip.to_ipv6_mapped().octets()),
+        std::net::IpAddr::V6(ip) => Some(ip.octets()),
+    }
+}
+
+/// Returns true for an address of this machine alone.
+pub(crate) fn is_loopback(ip: &[u8; 16]) -> bool {
+    matches!(ip, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, ..]) || *ip == Ipv6Addr::LOCALHOST.octets()
+}

@@ -1,0 +1,266 @@
+//! Bytes from the program.
+
+use crate::place::{LATE, Refused, Sending, State};
+use crate::process::Socket;
+use crate::reset::reset;
+use crate::{errno, kernel, real, settings};
+use bertha_sockets_machine::control::Field;
+use bertha_sockets_machine::{Sender, Side};
+use libc::{c_int, iovec};
+use std::slice;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The most parts that go to the kernel behind those that went into the ring.
+const PARTS: usize = 64;
+
+/// What is left to do without the lock.
+enum Left {
+    /// All went into the ring.
+    Nothing,
+    /// The rest goes to the kernel, where the stream stays meanwhile.
+    Carrier,
+    /// The kernel has no room for bytes that go before.
+    Owed,
+    Failed(c_int),
+    Elsewhere,
+}
+
+/// Sends the parts, as `sendmsg` does. Returns `None` if libc has to, since the socket has no memory any more.
+pub(crate) fn transmit(socket: Socket, parts: &[iovec], flags: c_int) -> Option<isize> {
+    loop {
+        let mut sending = match socket.place.sending() {
+            Ok(sending) => sending,
+            Err(Refused::Again) => return Some(leave_behind(socket, parts)),
+            Err(Refused::Torn) => {
+                reset(socket);
+                return Some(errno::fail(libc::ECONNRESET));
+            }
+        };
+        let (pushed, left) = locked(socket, &mut sending, parts);
+        unlock(socket, sending);
+        match left {
+            Left::Nothing => return Some(pushed as isize),
+            Left::Elsewhere => return None,
+            Left::Failed(errno) => {
+                reset(socket);
+                return Some(errno::fail(errno));
+            }
+            Left::Carrier => return Some(to_kernel(socket, parts, pushed, flags)),
+            Left::Owed
+                if flags & libc::MSG_DONTWAIT != 0 || socket.place.nonblocking.load(Ordering::Relaxed) =>
+            {
+                return Some(errno::fail(libc::EAGAIN));
+            }
+            Left::Owed => kernel::await_room(socket.fd, -1),
+        }
+    }
+}
+
+fn locked(socket: Socket, sending: &mut Sending<'_>, parts: &[iovec]) -> (usize, Left) {
+    let is_paired = socket.is_current() && socket.place.state() == State::Paired;
+    let Some((sender, side)) = sending.parts().filter(|_| is_paired) else { return (0, Left::Elsewhere) };
+    if let Err(left) = settle(socket, sender, side) {
+        return (0, left);
+    }
+    let is_closing = socket.place.is_shut.load(Ordering::Relaxed) || side.control.get(Field::Gone) != 0;
+    if is_closing {
+        sender.bar(side);
+    }
+    if settings::moves() > 0 && socket.place.is_time_to_move(settings::moves()) {
+        sender.leave(side);
+        sender.begin();
+        return (0, Left::Carrier);
+    }
+    let mut pushed = 0;
+    let mut is_whole = true;
+    if sender.enter(side) {
+        let mut wakes = false;
+        for part in parts {
+            let bytes = bytes_of(part);
+            match sender.push(side, bytes) {
+                Ok(done) => {
+                    pushed += done.bytes;
+                    wakes |= done.wakes;
+                    is_whole = done.bytes == bytes.len();
+                }
+                Err(_) => return (pushed, Left::Failed(libc::ECONNRESET)),
+            }
+            if !is_whole {
+                break;
+            }
+        }
+        if wakes && !ring(socket, sender, side) {
+            // The other end is gone: the kernel tells of it as it does.
+            sender.bar(side);
+            sender.begin();
+            return (0, Left::Carrier);
+        }
+        if is_whole && pushed > 0 {
+            return (pushed, Left::Nothing);
+        }
+        // There is no room, and the kernel knows how to wait for it.
+        sender.leave(side);
+    }
+    sender.begin();
+    (pushed, Left::Carrier)
+}
+
+/// Answers a receiver that asks for the stream, and sends what is owed. Returns false if there is no room for it.
+pub(crate) fn answer(socket: Socket) -> bool {
+    socket.sending().is_none_or(|sending| answer_locked(socket, sending))
+}
+
+/// Answers as [`answer`] does, where the descriptor is being closed.
+pub(crate) fn answer_at_last(socket: Socket) -> bool {
+    socket.place.sending().ok().is_none_or(|sending| answer_locked(socket, sending))
+}
+
+fn answer_locked(socket: Socket, mut sending: Sending<'_>) -> bool {
+    match sending.parts() {
+        Some((sender, side)) if socket.place.state() == State::Paired => {
+            !matches!(settle(socket, sender, side), Err(Left::Owed))
+        }
+        _ => true,
+    }
+}
+
+fn settle(socket: Socket, sender: &mut Sender, side: Side<'_, AtomicU64>) -> Result<(), Left> {
+    if sender.is_recalled(side) {
+        sender.yield_back(side);
+    }
+    while sender.owed() > 0 {
+        let mut bytes = [0_u8; 4096];
+        let copied = sender.copy_owed(side, &mut bytes);
+        if copied == 0 {
+            sender.forget_owed();
+            return Err(Left::Failed(libc::ECONNRESET));
+        }
+        // SAFETY: the buffer has so many bytes.
+        let sent = unsafe {
+            real::send(socket.fd, bytes.as_ptr().cast(), copied, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
+        };
+        match usize::try_from(sent) {
+            Ok(sent) => sender.repaid(side, sent),
+            Err(_) if errno::last() == libc::EAGAIN => return Err(Left::Owed),
+            Err(_) => sender.forget_owed(),
+        }
+    }
+    Ok(())
+}
+
+/// Sends a bell. Returns false if the connection is over.
+fn ring(socket: Socket, sender: &mut Sender, side: Side<'_, AtomicU64>) -> bool {
+    sender.ring(side);
+    if kernel::bell(socket.fd) == 1 {
+        return true;
+    }
+    sender.unrung(side);
+    // If there is no room for a bell, bells are on their way.
+    errno::last() == libc::EAGAIN
+}
+
+/// Wakes the other end, if the stream is in the ring. Returns false if it is not.
+pub(crate) fn nudge(socket: Socket) -> bool {
+    let Some(mut sending) = socket.sending() else { return false };
+    match sending.parts() {
+        Some((sender, side)) if socket.place.state() == State::Paired => {
+            sender.enter(side) && ring(socket, sender, side)
+        }
+        _ => false,
+    }
+}
+
+/// Sends what did not go into the ring, as the program asked.
+fn to_kernel(socket: Socket, parts: &[iovec], skip: usize, flags: c_int) -> isize {
+    let mut rest = [iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; PARTS];
+    let mut count = 0;
+    let mut skip_left = skip;
+    for part in parts {
+        let skipped = skip_left.min(part.iov_len);
+        skip_left -= skipped;
+        if part.iov_len > skipped && count < PARTS {
+            let iov_base = part.iov_base.cast::<u8>().wrapping_add(skipped).cast();
+            rest[count] = iovec { iov_base, iov_len: part.iov_len - skipped };
+            count += 1;
+        }
+    }
+    let header = kernel::header(&rest[..count]);
+    // SAFETY: the header has parts of the program's memory.
+    let sent = unsafe { real::sendmsg(socket.fd, &raw const header, flags & !libc::MSG_MORE) };
+    let errno = errno::last();
+    if let Some(mut sending) = socket.sending() {
+        if let Some((sender, _)) = sending.parts() {
+            sender.wrote(usize::try_from(sent).unwrap_or(0));
+        }
+        unlock(socket, sending);
+    }
+    match sent {
+        0.. => skip as isize + sent,
+        _ if skip > 0 => skip as isize,
+        _ => errno::fail(errno),
+    }
+}
+
+/// Leaves bytes with the write that this handler of a signal interrupts.
+#[cold]
+fn leave_behind(socket: Socket, parts: &[iovec]) -> isize {
+    let mut before = socket.place.late_bytes.load(Ordering::Relaxed) as usize;
+    let mut left = 0;
+    for part in parts {
+        let bytes = bytes_of(part);
+        let now = bytes.len().min(LATE - before);
+        // SAFETY: the lock belongs to this thread, whose other code waits for this handler.
+        let late = unsafe { &mut *socket.place.late.get() };
+        late[before..before + now].copy_from_slice(&bytes[..now]);
+        before += now;
+        left += now;
+        if now < bytes.len() {
+            break;
+        }
+    }
+    socket.place.late_bytes.store(before as u32, Ordering::Relaxed);
+    if left == 0 { errno::fail(libc::EAGAIN) } else { left as isize }
+}
+
+/// Frees the lock, and sends what handlers of signals have left meanwhile.
+#[inline]
+fn unlock(socket: Socket, sending: Sending<'_>) {
+    drop(sending);
+    // A handler may come up to the end of the lock, so this is looked at behind it.
+    while socket.place.late_bytes.load(Ordering::Relaxed) > 0 {
+        let Some(mut sending) = socket.sending() else { break };
+        send_late(socket, &mut sending);
+    }
+}
+
+#[cold]
+fn send_late(socket: Socket, sending: &mut Sending<'_>) {
+    let bytes = socket.place.late_bytes.swap(0, Ordering::Relaxed) as usize;
+    let Some((sender, side)) = sending.parts() else { return };
+    // SAFETY: the lock, which `sending` proves, gives access to this thread alone.
+    let late = unsafe { *socket.place.late.get() };
+    let mut rest = &late[..bytes.min(LATE)];
+    if sender.enter(side)
+        && let Ok(pushed) = sender.push(side, rest)
+    {
+        rest = &rest[pushed.bytes..];
+        if pushed.wakes {
+            ring(socket, sender, side);
+        }
+    }
+    if !rest.is_empty() {
+        sender.leave(side);
+        sender.begin();
+        // SAFETY: the buffer has so many bytes.
+        let sent = unsafe { real::send(socket.fd, rest.as_ptr().cast(), rest.len(), libc::MSG_NOSIGNAL) };
+        sender.wrote(usize::try_from(sent).unwrap_or(0));
+    }
+}
+
+fn bytes_of(part: &iovec) -> &[u8] {
+    if part.iov_len == 0 {
+        return &[];
+    }
+    // SAFETY: the program gives this memory for the call.
+    unsafe { slice::from_raw_parts(part.iov_base.cast(), part.iov_len) }
+}

@@ -1,0 +1,478 @@
+//! Sockets with memory in sets of epoll.
+//!
+//! A socket that has memory is registered with a mark in the place of the program's data, by which its events are told from others.
+//! A socket for which its other end rings wakes epoll by the kernel. A socket whose other end was told that this process is awake is
+//! *hot*: it is looked at before epoll waits, and has its other end ring from then on.
+
+use crate::lock::{Lock, Taken};
+use crate::process::{PLACES, Socket};
+use crate::{ready, real, transmit};
+use bertha_sockets_machine::Edge;
+use libc::{c_int, epoll_event};
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// The number of descriptors that can be sets.
+const SETS: usize = 1 << 16;
+
+/// The rounds without bytes after which a socket is hot no more.
+const COLD: u8 = 16;
+
+/// The bits of a mark that tell a socket.
+const NUMBERS: u64 = (1 << 16) - 1;
+
+/// How a socket is registered.
+#[derive(Clone, Copy)]
+struct Watch {
+    /// The set and the registered descriptor, or -1.
+    set: c_int,
+    fd: c_int,
+    events: u32,
+    data: u64,
+    /// True while the kernel has the mark.
+    is_marked: bool,
+    is_hot: bool,
+    idle: u8,
+    /// The next hot socket of the set plus one, or zero.
+    next: u32,
+    edge: Edge,
+}
+
+/// A set of epoll, as far as sockets with memory are concerned.
+#[derive(Clone, Copy)]
+struct Set {
+    /// The first hot socket plus one, or zero.
+    hot: u32,
+    marked: u32,
+    watched: u32,
+    /// The threads that the kernel has wait.
+    parked: u32,
+    is_nested: bool,
+}
+
+struct Watches {
+    watches: [Watch; PLACES as usize],
+    sets: [Set; SETS],
+}
+
+const NONE: Watch = Watch {
+    set: -1,
+    fd: -1,
+    events: 0,
+    data: 0,
+    is_marked: false,
+    is_hot: false,
+    idle: 0,
+    next: 0,
+    edge: Edge::NONE,
+};
+
+struct Shared(UnsafeCell<Watches>);
+
+// SAFETY: all access is under the lock.
+unsafe impl Sync for Shared {}
+
+static LOCK: Lock = Lock::new();
+
+static WATCHES: Shared = Shared(UnsafeCell::new(Watches {
+    watches: [NONE; PLACES as usize],
+    sets: [Set { hot: 0, marked: 0, watched: 0, parked: 0, is_nested: false }; SETS],
+}));
+
+/// The mark without a number, random, or zero before it is needed.
+static MARK: AtomicU64 = AtomicU64::new(0);
+
+/// The lock of all sets.
+pub(crate) struct Guard(());
+
+/// Locks all sets; none if a handler of a signal interrupted the owner.
+pub(crate) fn lock() -> Option<Guard> {
+    match LOCK.take() {
+        Taken::Free | Taken::Torn => Some(Guard(())),
+        Taken::Again => None,
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        LOCK.free();
+    }
+}
+
+impl Guard {
+    fn all(&mut self) -> &mut Watches {
+        // SAFETY: the lock, which this value proves, gives access to this thread alone.
+        unsafe { &mut *WATCHES.0.get() }
+    }
+}
+
+/// Takes the lock for a fork, which both sides then give back.
+pub(crate) fn before_fork() -> bool {
+    LOCK.take() != Taken::Again
+}
+
+/// Gives the lock back in the parent and in the child, whose thread has another number.
+pub(crate) fn after_fork() {
+    LOCK.free();
+}
+
+fn mark() -> u64 {
+    let known = MARK.load(Ordering::Relaxed);
+    if known != 0 {
+        return known;
+    }
+    // SAFETY: the call takes a number.
+    let random = unsafe { libc::getauxval(libc::AT_RANDOM) } as *const u64;
+    // SAFETY: the kernel has put 16 bytes there.
+    let random = if random.is_null() { 0 } else { unsafe { random.read_unaligned() } };
+    let mark = (random | 1 << 63) & !NUMBERS;
+    MARK.store(mark, Ordering::Relaxed);
+    mark
+}
+
+/// Returns true if a socket is registered in a way that a ring can serve.
+pub(crate) fn is_fit(number: u32) -> bool {
+    let Some(mut guard) = lock() else { return false };
+    let all = guard.all();
+    let watch = &all.watches[number as usize];
+    watch.set < 0 || (watch.events & UNFIT == 0 && !all.sets[watch.set as usize].is_nested)
+}
+
+/// Events whose meaning a change of the registration would change.
+const UNFIT: u32 = (libc::EPOLLONESHOT | libc::EPOLLEXCLUSIVE) as u32;
+
+/// Forgets how a socket was registered.
+pub(crate) fn forget(number: u32) {
+    if let Some(mut guard) = lock() {
+        guard.all().remove(number);
+    }
+}
+
+/// Marks the registration of a socket that has got memory. The caller has the lock. Returns false if there is no such registration.
+pub(crate) fn attached(guard: &mut Guard, socket: Socket) -> bool {
+    let all = guard.all();
+    let watch = &mut all.watches[socket.number as usize];
+    if watch.set < 0 {
+        return true;
+    }
+    let mut event = epoll_event { events: watch.events, u64: mark() | u64::from(socket.number) };
+    // SAFETY: the event lives until the call returns.
+    let done = unsafe { real::epoll_ctl(watch.set, libc::EPOLL_CTL_MOD, watch.fd, &raw mut event) };
+    if done == 0 {
+        watch.is_marked = true;
+        all.sets[watch.set as usize].marked += 1;
+    }
+    done == 0
+}
+
+/// Returns true if a socket is registered by this descriptor.
+pub(crate) fn is_registered(number: u32, fd: c_int) -> bool {
+    lock().is_some_and(|mut guard| guard.all().watches[number as usize].fd == fd)
+}
+
+impl Watches {
+    fn remove(&mut self, number: u32) {
+        let watch = self.watches[number as usize];
+        if watch.set < 0 {
+            return;
+        }
+        let set = &mut self.sets[watch.set as usize];
+        set.watched = set.watched.saturating_sub(1);
+        if watch.is_marked {
+            set.marked = set.marked.saturating_sub(1);
+        }
+        if watch.is_hot {
+            self.unlink(watch.set, number);
+        }
+        self.watches[number as usize] = NONE;
+    }
+
+    fn unlink(&mut self, set: c_int, number: u32) {
+        let next = self.watches[number as usize].next;
+        let mut at = self.sets[set as usize].hot;
+        if at == number + 1 {
+            self.sets[set as usize].hot = next;
+        }
+        while let Some(index) = at.checked_sub(1) {
+            let watch = &mut self.watches[index as usize];
+            if watch.next == number + 1 {
+                watch.next = next;
+                break;
+            }
+            at = watch.next;
+        }
+        let watch = &mut self.watches[number as usize];
+        (watch.is_hot, watch.next) = (false, 0);
+    }
+
+    /// Makes a socket hot that has woken a thread. Its other end rings as before if another thread waits for the same set.
+    fn heat(&mut self, set: c_int, number: u32) {
+        if self.sets[set as usize].parked > 0
+            && let Some(socket) = Socket::at(number, self.watches[number as usize].fd)
+        {
+            ready::fall_asleep(socket);
+        }
+        let watch = &mut self.watches[number as usize];
+        watch.idle = 0;
+        if !watch.is_hot {
+            let head = &mut self.sets[set as usize].hot;
+            (watch.is_hot, watch.next) = (true, *head);
+            *head = number + 1;
+        }
+    }
+}
+
+/// Registers a tracked socket, as `epoll_ctl` does. Returns its result, and true if the socket has to go back.
+pub(crate) fn control(
+    set: c_int,
+    operation: c_int,
+    socket: Socket,
+    event: *mut epoll_event,
+) -> (c_int, bool) {
+    let asked = if event.is_null() || operation == libc::EPOLL_CTL_DEL {
+        None
+    } else {
+        // SAFETY: the program gives an event for the call.
+        Some(unsafe { event.read_unaligned() })
+    };
+    let Some(mut guard) = lock() else {
+        // SAFETY: the arguments are the program's.
+        return (unsafe { real::epoll_ctl(set, operation, socket.fd, event) }, false);
+    };
+    let all = guard.all();
+    let watch = all.watches[socket.number as usize];
+    let is_own = watch.set == set && watch.fd == socket.fd;
+    let is_marked =
+        is_own && watch.is_marked || watch.set < 0 && socket.place.state() == crate::place::State::Paired;
+    let mut passed = asked;
+    if let Some(passed) = &mut passed
+        && is_marked
+    {
+        passed.u64 = mark() | u64::from(socket.number);
+    }
+    let pointer = passed.as_mut().map_or(event, std::ptr::from_mut);
+    // SAFETY: the event is the program's, or lives until the call returns.
+    let done = unsafe { real::epoll_ctl(set, operation, socket.fd, pointer) };
+    if done < 0 {
+        return (done, false);
+    }
+    let is_set = usize::try_from(set).is_ok_and(|set| set < SETS);
+    let is_second = watch.set >= 0 && !is_own;
+    let mut is_unfit = is_second || !is_set;
+    match asked {
+        None if is_own => all.remove(socket.number),
+        Some(asked) if !is_unfit => {
+            let entry = &mut all.watches[socket.number as usize];
+            if watch.set < 0 {
+                all.sets[set as usize].watched += 1;
+                IS_SET[set as usize].store(true, Ordering::Relaxed);
+                all.sets[set as usize].marked += u32::from(is_marked);
+                *entry = Watch { set, fd: socket.fd, is_marked, ..NONE };
+            }
+            (entry.events, entry.data, entry.edge) = (asked.events, asked.u64, Edge::NONE);
+            is_unfit = asked.events & UNFIT != 0 || all.sets[set as usize].is_nested;
+            // There may be bytes already.
+            if entry.is_marked {
+                all.heat(set, socket.number);
+            }
+        }
+        _ => {}
+    }
+    (done, is_unfit)
+}
+
+/// Notes that a set is waited for from outside. Returns true if it has tracked sockets, which then have to go back.
+pub(crate) fn set_nested(set: c_int) -> bool {
+    if !is_set(set) {
+        return false;
+    }
+    let Some(mut guard) = lock() else { return false };
+    let entry = usize::try_from(set).ok().and_then(|set| guard.all().sets.get_mut(set));
+    entry.filter(|entry| entry.watched > 0).map(|entry| entry.is_nested = true).is_some()
+}
+
+/// Returns a socket of the set, with at least this number.
+pub(crate) fn socket_of(set: c_int, from: u32) -> Option<Socket> {
+    let mut guard = lock()?;
+    let watches = guard.all().watches.iter().enumerate().skip(from as usize);
+    let mut found = watches.filter(|(_, watch)| watch.set == set);
+    // The conversion is exact, as there are fewer places.
+    found.find_map(|(number, watch)| Socket::at(number as u32, watch.fd))
+}
+
+/// Forgets a descriptor that is closed now, in case it is a set.
+pub(crate) fn closed(set: c_int) {
+    let Ok(index) = usize::try_from(set) else { return };
+    if !is_set(set) {
+        return;
+    }
+    let Some(mut guard) = lock() else { return };
+    let all = guard.all();
+    for number in 0..PLACES {
+        if all.watches[number as usize].set == set {
+            all.remove(number);
+        }
+    }
+    IS_SET[index].store(false, Ordering::Relaxed);
+    all.sets[index] = Set { hot: 0, marked: 0, watched: 0, parked: 0, is_nested: false };
+}
+
+/// Descriptors that are sets with tracked sockets.
+static IS_SET: [AtomicBool; SETS] = [const { AtomicBool::new(false) }; SETS];
+
+#[inline]
+fn is_set(set: c_int) -> bool {
+    usize::try_from(set)
+        .ok()
+        .and_then(|set| IS_SET.get(set))
+        .is_some_and(|is_set| is_set.load(Ordering::Relaxed))
+}
+
+/// Returns true if sockets with memory are registered in the set.
+pub(crate) fn has_marked(set: c_int) -> bool {
+    if !is_set(set) {
+        return false;
+    }
+    let Some(mut guard) = lock() else { return false };
+    usize::try_from(set).ok().and_then(|set| guard.all().sets.get(set)).is_some_and(|set| set.marked > 0)
+}
+
+const IN: u32 = (libc::EPOLLIN | libc::EPOLLRDNORM) as u32;
+const EDGE: u32 = libc::EPOLLET as u32;
+
+/// Writes events of hot sockets, at most as many as there is room for. Returns their number.
+pub(crate) fn hot(set: c_int, events: &mut [epoll_event]) -> usize {
+    let Some(mut guard) = lock() else { return 0 };
+    let all = guard.all();
+    let mut found = 0;
+    let (mut at, mut last) = (all.sets[set as usize].hot, 0);
+    while let Some(number) = at.checked_sub(1) {
+        if found == events.len() {
+            all.rotate(set, last);
+            break;
+        }
+        last = at;
+        let watch = &mut all.watches[number as usize];
+        at = watch.next;
+        let Some(socket) = Socket::at(number, watch.fd) else {
+            all.unlink(set, number);
+            continue;
+        };
+        transmit::answer(socket);
+        if report(watch, socket) {
+            watch.idle = 0;
+            events[found] = epoll_event { events: watch.events & IN, u64: watch.data };
+            found += 1;
+        } else {
+            watch.idle = watch.idle.saturating_add(1);
+            if watch.idle > COLD && ready::fall_asleep(socket) {
+                all.unlink(set, number);
+            }
+        }
+    }
+    found
+}
+
+fn report(watch: &mut Watch, socket: Socket) -> bool {
+    watch.events & IN != 0
+        && match watch.events & EDGE {
+            0 => ready::is_ready(socket),
+            _ => ready::is_news(socket, &mut watch.edge),
+        }
+}
+
+impl Watches {
+    /// Puts the hot sockets behind `last` before the others, so that each has its turn.
+    fn rotate(&mut self, set: c_int, last: u32) {
+        let Some(last) = last.checked_sub(1) else { return };
+        let first = self.sets[set as usize].hot;
+        let rest = std::mem::take(&mut self.watches[last as usize].next);
+        let mut at = rest;
+        while let Some(number) = at.checked_sub(1) {
+            at = self.watches[number as usize].next;
+            if at == 0 {
+                self.watches[number as usize].next = first;
+                self.sets[set as usize].hot = rest;
+                return;
+            }
+        }
+    }
+}
+
+/// Has the other ends of hot sockets ring for the next bytes.
+pub(crate) fn raise(set: c_int) {
+    let Some(mut guard) = lock() else { return };
+    let all = guard.all();
+    let mut at = all.sets[set as usize].hot;
+    while let Some(number) = at.checked_sub(1) {
+        let watch = &all.watches[number as usize];
+        at = watch.next;
+        if let Some(socket) = Socket::at(number, watch.fd) {
+            ready::fall_asleep(socket);
+        }
+    }
+}
+
+/// Counts a thread out that the kernel had wait.
+pub(crate) fn unpark(set: c_int) {
+    if let Some(mut guard) = lock() {
+        let parked = &mut guard.all().sets[set as usize].parked;
+        *parked = parked.saturating_sub(1);
+    }
+}
+
+/// Has no socket of the set be hot, since all are rung for, and counts a thread that the kernel has wait.
+pub(crate) fn cool(set: c_int) {
+    let Some(mut guard) = lock() else { return };
+    let all = guard.all();
+    all.sets[set as usize].parked += 1;
+    let mut at = std::mem::take(&mut all.sets[set as usize].hot);
+    while let Some(number) = at.checked_sub(1) {
+        let watch = &mut all.watches[number as usize];
+        at = std::mem::take(&mut watch.next);
+        watch.is_hot = false;
+    }
+}
+
+/// Turns marked events of the kernel into those of the program, behind `before` events that are there already. Returns the number of all.
+pub(crate) fn translate(set: c_int, events: &mut [epoll_event], before: usize) -> usize {
+    let mark = MARK.load(Ordering::Relaxed);
+    let is_marked = |event: &epoll_event| mark != 0 && { event.u64 } & !NUMBERS == mark;
+    if !events[before..].iter().any(is_marked) {
+        return events.len();
+    }
+    let Some(mut guard) = lock() else { return before };
+    let all = guard.all();
+    let mut kept = before;
+    for at in before..events.len() {
+        let mut event = events[at];
+        if is_marked(&event) {
+            let number = ({ event.u64 } & NUMBERS) as u32;
+            let Some(watch) = all.watches.get_mut(number as usize).filter(|watch| watch.set == set) else {
+                continue;
+            };
+            event.u64 = watch.data;
+            if let Some(socket) = Socket::at(number, watch.fd)
+                && { event.events } & IN != 0
+            {
+                if !ready::is_readable(socket) {
+                    event.events &= !IN;
+                }
+                if watch.events & EDGE != 0 {
+                    ready::is_news(socket, &mut watch.edge);
+                }
+                all.heat(set, number);
+            }
+            if { event.events } & !(EDGE) == 0 {
+                continue;
+            }
+            if let Some(other) = events[..before].iter_mut().find(|other| { other.u64 } == { event.u64 }) {
+                other.events |= event.events;
+                continue;
+            }
+        }
+        events[kept] = event;
+        kept += 1;
+    }
+    kept
+}

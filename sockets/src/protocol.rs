@@ -1,0 +1,57 @@
+//! What a program says to the daemon that pairs sockets, and what the daemon answers.
+//!
+//! ```text
+//!  program                                   daemon
+//!     | -- hello; the TCP socket -------------> |
+//!     | <----- answer; a memfd, if it is paired |
+//! ```
+//!
+//! A hello has eight bytes, and with it comes one descriptor, of a connected TCP socket. The daemon answers when the other end of the
+//! connection has come too, or when it has waited long enough, by 16 bytes: a [code](Answer), seven zeros, and the bytes of a
+//! ring, least significant byte first.
+
+/// What a program says: a name, and the version.
+pub const HELLO: [u8; 8] = *b"bersock\x01";
+
+/// What a person says, instead of a hello: the daemon answers by a line for each end, and closes the connection. A line has, with tabs
+/// between them: the process, its address, the other address, `ring` or `kernel`, the number of moves, seconds, and a reason.
+pub const LIST: [u8; 8] = *b"bersock?";
+
+/// The bytes of an answer.
+pub const ANSWER: usize = 16;
+
+/// The answer of the daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// The socket is paired, and this end is the client of the memory.
+    Client(u64),
+    /// The socket is paired, and this end is the server of the memory.
+    Server(u64),
+    /// The socket stays with the kernel.
+    Refused,
+}
+
+impl Answer {
+    /// Writes the answer.
+    pub fn encode(self) -> [u8; ANSWER] {
+        let (code, bytes) = match self {
+            Self::Client(bytes) => (1, bytes),
+            Self::Server(bytes) => (2, bytes),
+            Self::Refused => (3, 0),
+        };
+        let mut answer = [0; ANSWER];
+        answer[0] = code;
+        answer[8..].copy_from_slice(&bytes.to_le_bytes());
+        answer
+    }
+
+    /// Reads an answer.
+    pub fn decode(answer: &[u8; ANSWER]) -> Self {
+        let bytes = answer.last_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        match answer[0] {
+            1 => Self::Client(bytes),
+            2 => Self::Server(bytes),
+            _ => Self::Refused,
+        }
+    }
+}
