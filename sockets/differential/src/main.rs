@@ -1,0 +1,76 @@
+//! The program `bertha-sockets-differential`.
+
+#![forbid(unsafe_code)]
+
+use bertha_sockets_differential::compare::{compare, shrink};
+use bertha_sockets_differential::player::Player;
+use bertha_sockets_differential::program::Program;
+use clap::Parser;
+use std::io;
+use std::process::ExitCode;
+
+/// Plays random programs of socket calls on kernel sockets and behind a command, and shows those whose results differ.
+///
+/// Without a command, both runs are on kernel sockets, which shows that the programs depend on nothing else.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Arguments {
+    /// Number of programs
+    #[arg(long, default_value_t = 1000)]
+    programs: u64,
+    /// Seed of the first program; those of the others follow
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Stop after so many programs whose results differ
+    #[arg(long, default_value_t = 10)]
+    differences: usize,
+    /// Show the whole program of a difference, and do not look for a part that is enough
+    #[arg(long)]
+    whole: bool,
+    /// Print the program of the first seed, and play none
+    #[arg(long)]
+    print: bool,
+    /// Command before the player of the second run, as `env LD_PRELOAD=libbertha_sockets.so`
+    #[arg(last = true)]
+    behind: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[allow(clippy::print_stderr, reason = "it is what the program says when it fails")]
+fn complain(error: &io::Error) {
+    eprintln!("bertha-sockets-differential: {error}");
+}
+
+/// Returns the number of programs whose results differ.
+#[allow(clippy::print_stdout, reason = "it is what the program is for")]
+fn run(arguments: &Arguments) -> io::Result<usize> {
+    if arguments.print {
+        print!("{}", Program::of_seed(arguments.seed));
+        return Ok(0);
+    }
+    let player = Player::build()?;
+    let (mut played, mut differences) = (0, 0);
+    for seed in arguments.seed..arguments.seed.saturating_add(arguments.programs) {
+        played += 1;
+        if let Some(difference) = compare(&player, &Program::of_seed(seed), &arguments.behind)? {
+            let shown = if arguments.whole { difference } else { shrink(&player, difference, &arguments.behind)? };
+            println!("seed {seed}: {shown}");
+            differences += 1;
+            if differences >= arguments.differences {
+                break;
+            }
+        }
+    }
+    println!("{played} programs, {differences} with other results");
+    Ok(differences)
+}
