@@ -63,7 +63,8 @@ fn run(arguments: &Arguments) -> io::Result<usize> {
     for seed in arguments.seed..arguments.seed.saturating_add(arguments.programs) {
         played += 1;
         if let Some(difference) = compare(&player, &Program::of_seed(seed), &arguments.behind)? {
-            let shown = if arguments.whole { difference } else { shrink(&player, difference, &arguments.behind)? };
+            let shown =
+                if arguments.whole { difference } else { shrink(&player, difference, &arguments.behind)? };
             println!("seed {seed}: {shown}");
             differences += 1;
             if differences >= arguments.differences {

@@ -36,7 +36,15 @@ impl Player {
         let player = Self { folder: tempfile::tempdir()? };
         let mut compiler = Command::new("cc");
         // Programs of a distribution call the checked variants of functions, which this asks for.
-        compiler.args(["-std=gnu11", "-O1", "-D_FORTIFY_SOURCE=2", "-Wall", "-Wextra", "-Wno-clobbered", "-pthread"]);
+        compiler.args([
+            "-std=gnu11",
+            "-O1",
+            "-D_FORTIFY_SOURCE=2",
+            "-Wall",
+            "-Wextra",
+            "-Wno-clobbered",
+            "-pthread",
+        ]);
         for entry in std::fs::read_dir(sources)? {
             let path = entry?.path();
             if path.extension().is_some_and(|it| it == "c") {
