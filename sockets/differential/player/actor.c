@@ -29,7 +29,14 @@ bool has_answered(struct actor *actor, int milliseconds) {
     return ready == 1;
 }
 
-void take_answer(struct actor *actor, struct answer *answer) { whole(read_part, actor->answers[0], answer, sizeof *answer); }
+// No step takes longer than a few seconds: an actor that does not answer hangs in a call.
+void take_answer(struct actor *actor, struct answer *answer) {
+    if (!has_answered(actor, 10000)) {
+        printf("  no answer of %c\n", 'a' + actor->number);
+        exit(9);
+    }
+    whole(read_part, actor->answers[0], answer, sizeof *answer);
+}
 
 static void do_shutdown(struct actor *actor, const struct order *order, struct answer *answer) {
     say_result(answer, "shutdown", shutdown(actor->fds[order->c][order->alias], order->v));

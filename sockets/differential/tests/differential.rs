@@ -24,7 +24,7 @@ fn programs_are_those_of_their_seeds() {
     assert_ne!(Program::of_seed(7), Program::of_seed(8));
 }
 
-/// The library loses a byte in every third call of recv, as a ring might where a stream moves.
+/// The library peeks at one byte too few, as a ring might where a stream moves.
 #[test]
 fn a_socket_that_behaves_otherwise_is_found_and_the_program_made_short() {
     let folder = tempfile::tempdir().unwrap();
