@@ -49,7 +49,7 @@ void *act(void *of) {
         [EPOLL_WAIT] = do_epoll_wait, [CHILD] = do_child, [HOLD] = do_hold, [RELEASE] = do_release, [NAMES] = do_names,
         [STRANGE] = do_strange, [STDIO] = do_stdio, [SPLICE] = do_splice, [LISTEN] = do_listen, [CONNECT] = do_connect,
         [ACCEPT] = do_accept, [SETTLE] = do_settle, [BULK_READ] = do_bulk_read, [BULK_WRITE] = do_bulk_write,
-        [WRITABLE] = do_writable,
+        [WRITABLE] = do_writable, [OOB_SEND] = do_oob_send, [OOB_READ] = do_oob_read,
     };
     struct actor *actor = of;
     struct answer answer;

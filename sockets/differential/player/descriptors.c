@@ -229,8 +229,8 @@ void do_names(struct actor *actor, const struct order *order, struct answer *ans
 void do_strange(struct actor *actor, const struct order *order, struct answer *answer) {
     int fd = actor->fds[order->c][order->alias];
     struct stat about;
-    char byte = 0;
-    switch (order->v % 9) {
+    char byte = 0, *volatile nowhere = (char *)8;
+    switch (order->v % 11) {
     case 0: say_result(answer, "lseek", lseek(fd, 0, SEEK_CUR)); break;
     case 1: say_result(answer, "pread", pread(fd, &byte, 1, 0)); break;
     case 2: say_result(answer, "pwrite", pwrite(fd, &byte, 1, 0)); break;
@@ -247,6 +247,9 @@ void do_strange(struct actor *actor, const struct order *order, struct answer *a
     }
     case 6: say_result(answer, "shutdown", shutdown(fd, 77)); break;
     case 7: say_result(answer, "ftruncate", ftruncate(fd, 0)); break;
-    default: say_result(answer, "nothing", send(fd, &byte, 0, MSG_NOSIGNAL));
+    case 8: say_result(answer, "nothing", send(fd, &byte, 0, MSG_NOSIGNAL)); break;
+    // Memory that is not there: the kernel says so, and the bytes stay where they are.
+    case 9: say_result(answer, "nowhere", recv(fd, nowhere, 10, MSG_DONTWAIT)); break;
+    default: say_result(answer, "from-nowhere", send(fd, nowhere, 10, MSG_NOSIGNAL | MSG_DONTWAIT));
     }
 }

@@ -30,9 +30,9 @@ enum { CONNECTIONS = 3, ALIASES = 4, PERIOD = 65536, BUFFER = 1 << 16 };
 // What an actor is told to do. Steps of a program have the same numbers as far as they go.
 enum op {
     OPEN, READ, WRITE, POLL, CLOSE, SHUTDOWN, DUP, OPTION, FLAGS, BULK, PINGPONG, FILL, EPOLL_CTL, EPOLL_WAIT, CHILD, HOLD, RELEASE,
-    AWAIT, NAMES, STRANGE, PAUSE, STDIO, SPLICE, OPS,
+    AWAIT, AWAIT_ROOM, NAMES, STRANGE, PAUSE, STDIO, SPLICE, OOB, OPS,
     // Orders only.
-    LISTEN, CONNECT, ACCEPT, SETTLE, BULK_READ, BULK_WRITE, WRITABLE, QUIT,
+    LISTEN, CONNECT, ACCEPT, SETTLE, BULK_READ, BULK_WRITE, WRITABLE, OOB_SEND, OOB_READ, QUIT,
 };
 
 // Flags of READ and WRITE, in `x`.
@@ -91,6 +91,8 @@ void do_write(struct actor *, const struct order *, struct answer *);
 void do_bulk_read(struct actor *, const struct order *, struct answer *);
 void do_bulk_write(struct actor *, const struct order *, struct answer *);
 void do_pingpong(struct actor *, const struct order *, struct answer *);
+void do_oob_send(struct actor *, const struct order *, struct answer *);
+void do_oob_read(struct actor *, const struct order *, struct answer *);
 void do_fill(struct actor *, const struct order *, struct answer *);
 long read_once(int fd, unsigned char *into, size_t count, int v, int flags);
 long write_once(int fd, int stream, uint64_t at, unsigned char *scratch, size_t count, int v, int flags);

@@ -3,7 +3,7 @@
 
 static const char *const names[OPS] = {
     "open", "read", "write", "poll", "close", "shutdown", "dup", "option", "flags", "bulk", "pingpong", "fill", "epoll_ctl",
-    "epoll_wait", "child", "hold", "release", "await", "names", "strange", "pause", "stdio", "splice",
+    "epoll_wait", "child", "hold", "release", "await", "await_room", "names", "strange", "pause", "stdio", "splice", "oob",
 };
 
 const char *name_of_op(int op) { return names[op]; }

@@ -174,3 +174,18 @@ void do_fill(struct actor *actor, const struct order *order, struct answer *answ
     say(answer, " revents=%x", (unsigned)room.revents);
     answer->moved = (long)(at - order->write_at);
 }
+
+// A byte that is no part of the pattern.
+void do_oob_send(struct actor *actor, const struct order *order, struct answer *answer) {
+    say_result(answer, "send-oob", send(actor->fds[order->c][order->alias], "!", 1, MSG_OOB | MSG_NOSIGNAL));
+}
+
+void do_oob_read(struct actor *actor, const struct order *order, struct answer *answer) {
+    int fd = actor->fds[order->c][order->alias];
+    struct pollfd ready = { .fd = fd, .events = POLLPRI };
+    char byte = '?';
+    say_result(answer, "urgent", poll(&ready, 1, 3000));
+    say(answer, " %x", (unsigned)ready.revents);
+    say_result(answer, "read-oob", recv(fd, &byte, 1, MSG_OOB));
+    say(answer, " %c", byte);
+}

@@ -15,17 +15,19 @@ const CALLS: &[(&str, u32)] = &[
     ("bulk", 6),
     ("pingpong", 4),
     ("fill", 1),
-    ("epoll_ctl", 5),
+    ("epoll_ctl", 7),
     ("epoll_wait", 8),
     ("child", 3),
     ("hold", 1),
     ("release", 2),
     ("await", 8),
+    ("await_room", 1),
     ("names", 1),
     ("strange", 2),
     ("pause", 4),
     ("stdio", 1),
     ("splice", 1),
+    ("oob", 1),
 ];
 
 /// The kind of the processes of a program.
