@@ -84,7 +84,7 @@ void ended(int c, int e) {
 
 bool can_read(const struct end *end, int n, int x) {
     if (end->nonblocking || x & X_DONTWAIT || end->no_more_in || end->reset || end->read_shut || end->timeout) return true;
-    return end->queued >= (x & X_WAITALL ? n : 1);
+    return end->queued >= (x & X_WAITALL && n > 1 ? n : 1);
 }
 
 bool can_write(int c, int e, int n) {
