@@ -19,7 +19,11 @@ impl FormatError {
     pub(super) fn new(reason: &impl fmt::Display) -> Self {
         let mut text = String::new();
         for character in reason.to_string().chars().take(SHOWN) {
-            if character.is_control() { text.extend(character.escape_default()) } else { text.push(character) }
+            if character.is_control() {
+                text.extend(character.escape_default())
+            } else {
+                text.push(character)
+            }
         }
         if let Some((end, _)) = text.char_indices().nth(SHOWN) {
             text.truncate(end);

@@ -16,8 +16,8 @@ mod codec {
     use crate::serialize::{Anywhere, Codec};
     use rmp_serde::decode::Error;
     use rmp_serde::{Deserializer, Serializer, encode};
-    use serde::de::{Deserialize, DeserializeOwned};
     use serde::Serialize;
+    use serde::de::{Deserialize, DeserializeOwned};
 
     impl<T: Serialize + DeserializeOwned + Send + 'static> Codec<T> for MessagePack {
         type EncodeError = FormatError;
@@ -42,7 +42,8 @@ mod codec {
         #[inline]
         fn decode(&self, bytes: &[u8]) -> Result<(T, usize), FormatError> {
             let mut deserializer = Deserializer::from_read_ref(bytes);
-            let Whole(message) = Whole::deserialize(&mut deserializer).map_err(|error| FormatError::new(&error))?;
+            let Whole(message) =
+                Whole::deserialize(&mut deserializer).map_err(|error| FormatError::new(&error))?;
             // It does not tell where it stands, but nothing can be read at the end.
             match bool::deserialize(&mut deserializer) {
                 Err(Error::InvalidMarkerRead(_)) => Ok((message, bytes.len())),

@@ -177,9 +177,7 @@ async fn a_burst_ends_at_the_first_message_without_an_encoding() {
 
 fn accepts(ours: &impl Describe, theirs: &impl Describe) -> bool {
     let (ours, theirs) = (ours.nodes(), theirs.nodes());
-    let ([Node::Layer(ours)], [Node::Layer(theirs)]) = (&ours[..], &theirs[..]) else {
-        panic!("a layer")
-    };
+    let ([Node::Layer(ours)], [Node::Layer(theirs)]) = (&ours[..], &theirs[..]) else { panic!("a layer") };
     let (ours, theirs) = (ours.capability(), theirs.capability());
     ours.compare(theirs.id(), theirs.version(), &theirs.encode().unwrap()).is_ok()
 }

@@ -1,6 +1,7 @@
 // Children that use the descriptors of their parents, and calls that go past the C library's functions for sockets.
 #include "play.h"
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 extern char **environ;
@@ -79,6 +80,7 @@ void do_hold(struct actor *actor, const struct order *order, struct answer *answ
     int kept = actor->fds[order->c][order->alias];
     pid_t child = fork();
     if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         // The others must end when their owners close them. Pipes stay: nothing waits for their end.
         for (int fd = 3; fd < 400; fd++) {
             if (fd != kept) close(fd);

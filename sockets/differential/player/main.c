@@ -30,6 +30,8 @@ int main(int count, char **arguments) {
     char mode[20];
     if (!program || fscanf(program, "%19s", mode) != 1) return 2;
     bool threads = strcmp(mode, "threads") == 0;
+    // A run whose tester is killed must not stay.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     make_pattern();
     struct sigaction action = { .sa_handler = on_pipe };
     sigaction(SIGPIPE, &action, NULL);

@@ -1,6 +1,7 @@
 //! Two runs of a program, and the shortest part of it whose runs still differ.
 
-use crate::player::{Outcome, Player};
+use crate::built::Outcome;
+use crate::player::Player;
 use crate::program::Program;
 use std::fmt::{self, Write};
 use std::io;

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use bertha_sockets_differential::compare::{compare, shrink};
+use bertha_sockets_differential::hardships::Hardships;
 use bertha_sockets_differential::player::Player;
 use bertha_sockets_differential::program::Program;
 use clap::Parser;
@@ -27,6 +28,9 @@ struct Arguments {
     /// Show the whole program of a difference, and do not look for a part that is enough
     #[arg(long)]
     whole: bool,
+    /// Run the programs that are hard on sockets, and no random ones
+    #[arg(long)]
+    hardships: bool,
     /// Print the program of the first seed, and play none
     #[arg(long)]
     print: bool,
@@ -58,6 +62,9 @@ fn run(arguments: &Arguments) -> io::Result<usize> {
         print!("{}", Program::of_seed(arguments.seed));
         return Ok(0);
     }
+    if arguments.hardships {
+        return hardships(&arguments.behind);
+    }
     let player = Player::build()?;
     let (mut played, mut differences) = (0, 0);
     for seed in arguments.seed..arguments.seed.saturating_add(arguments.programs) {
@@ -73,5 +80,22 @@ fn run(arguments: &Arguments) -> io::Result<usize> {
         }
     }
     println!("{played} programs, {differences} with other results");
+    Ok(differences)
+}
+
+/// Returns the number of programs that do not say the same behind the command.
+#[allow(clippy::print_stdout, reason = "it is what the program is for")]
+fn hardships(behind: &[String]) -> io::Result<usize> {
+    let hardships = Hardships::build()?;
+    let mut differences = 0;
+    for name in hardships.names()? {
+        let (expected, found) = (hardships.play(&name, &[])?, hardships.play(&name, behind)?);
+        if expected == found {
+            println!("{name}: the same {} lines", found.lines.len());
+        } else {
+            println!("{name}: {:?} instead of {:?}", found.lines, expected.lines);
+            differences += 1;
+        }
+    }
     Ok(differences)
 }

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 use bertha_sockets_differential::compare::{compare, shrink};
+use bertha_sockets_differential::hardships::Hardships;
 use bertha_sockets_differential::player::Player;
 use bertha_sockets_differential::program::Program;
 use std::process::Command;
@@ -40,4 +41,15 @@ fn a_socket_that_behaves_otherwise_is_found_and_the_program_made_short() {
     let whole = found.program.steps.len();
     let short = shrink(&player, found, &behind).unwrap();
     assert!(short.program.steps.len() < whole && short.expected != short.found, "{short}");
+}
+
+#[test]
+fn kernel_sockets_bear_all_hardships() {
+    let hardships = Hardships::build().unwrap();
+    let names = hardships.names().unwrap();
+    assert!(names.len() >= 10);
+    for name in names {
+        let lines = hardships.play(&name, &[]).unwrap().lines;
+        assert!(!lines.is_empty() && lines.iter().all(|line| line.ends_with(": right")), "{name}: {lines:?}");
+    }
 }

@@ -2,7 +2,8 @@
 
 use super::{DEPTH, Exceeded};
 use serde::de::{
-    DeserializeSeed, Deserializer, EnumAccess, Error, IgnoredAny, MapAccess, SeqAccess, VariantAccess, Visitor,
+    DeserializeSeed, Deserializer, EnumAccess, Error, IgnoredAny, MapAccess, SeqAccess, VariantAccess,
+    Visitor,
 };
 #[cfg(any(feature = "bincode", feature = "postcard"))]
 use std::cell::Cell;

@@ -104,7 +104,10 @@ struct Blob {
 fn bytes_are_bytes_by_serde_bytes_and_numbers_otherwise() {
     let blob = || Blob { bytes: vec![0, 255], list: vec![0, 255] };
     assert_eq!(encoded(&Cbor, &blob()).unwrap(), b"\xa2\x65bytes\x42\x00\xff\x64list\x82\x00\x18\xff");
-    assert_eq!(encoded(&MessagePack, &blob()).unwrap(), b"\x82\xa5bytes\xc4\x02\x00\xff\xa4list\x92\x00\xcc\xff");
+    assert_eq!(
+        encoded(&MessagePack, &blob()).unwrap(),
+        b"\x82\xa5bytes\xc4\x02\x00\xff\xa4list\x92\x00\xcc\xff"
+    );
     assert_eq!(encoded(&Json, &blob()).unwrap(), br#"{"bytes":[0,255],"list":[0,255]}"#);
     // Bytes are read as a list, too, and a list as bytes.
     assert_eq!(cbor(b"\xa2\x65bytes\x82\x00\x18\xff\x64list\x42\x00\xff"), Ok(blob()));
@@ -116,10 +119,16 @@ fn bytes_are_bytes_by_serde_bytes_and_numbers_otherwise() {
 fn lengths_that_lie_take_no_memory() {
     // Each announces up to 2^64 elements, bytes or entries, and ends.
     for major in [0x40, 0x60, 0x80, 0xa0] {
-        for length in [&b"\x1a\xff\xff\xff\xff"[..], b"\x1b\x7f\xff\xff\xff\xff\xff\xff\xff", &[0x1b, 255, 255, 255, 255, 255, 255, 255, 255]] {
+        for length in [
+            &b"\x1a\xff\xff\xff\xff"[..],
+            b"\x1b\x7f\xff\xff\xff\xff\xff\xff\xff",
+            &[0x1b, 255, 255, 255, 255, 255, 255, 255, 255],
+        ] {
             let bytes = [&[major | length[0]], &length[1..]].concat();
             assert!(cbor::<Vec<[u64; 32]>>(&bytes).is_err() && cbor::<String>(&bytes).is_err());
-            assert!(cbor::<serde_bytes::ByteBuf>(&bytes).is_err() && cbor::<BTreeMap<u8, u8>>(&bytes).is_err());
+            assert!(
+                cbor::<serde_bytes::ByteBuf>(&bytes).is_err() && cbor::<BTreeMap<u8, u8>>(&bytes).is_err()
+            );
             assert!(cbor::<Vec<()>>(&bytes).is_err() && cbor::<serde_json::Value>(&bytes).is_err());
         }
     }
