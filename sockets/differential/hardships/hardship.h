@@ -37,6 +37,8 @@ void short_connections(void);
 void server_that_forks(void);
 void threads_of_one_socket(void);
 void exec_in_the_middle(void);
+void disturbed_streams(void);
+void many_sockets(void);
 int be_executed(char **arguments);
 
 #endif

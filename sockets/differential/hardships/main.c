@@ -19,6 +19,8 @@ static const struct {
     { "server-that-forks", server_that_forks },
     { "threads-of-one-socket", threads_of_one_socket },
     { "exec-in-the-middle", exec_in_the_middle },
+    { "disturbed-streams", disturbed_streams },
+    { "many-sockets", many_sockets },
 };
 
 void check(bool right, const char *what) { printf("%s: %s\n", what, right ? "right" : "WRONG"); }
