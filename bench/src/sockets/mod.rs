@@ -18,6 +18,7 @@ pub(crate) use peers::{AskOptions, ServeOptions, ask, serve};
 use crate::harness::{Effort, Paired, Placement, alternate};
 use crate::report::{Budget, Report};
 use crate::{Error, ErrorKind};
+use std::cell::RefCell;
 use ways::{Daemon, Way};
 
 /// The parts of the program.
@@ -77,11 +78,11 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
 /// The first error of either.
 fn in_turn<S: Clone>(
     effort: Effort,
-    mut sample: impl FnMut(Way) -> Result<S, Error>,
+    sample: impl FnMut(Way) -> Result<S, Error>,
 ) -> Result<Paired<S>, Error> {
-    let mut once = |way| sample(way);
-    let once = std::cell::RefCell::new(&mut once);
-    alternate(pairs(effort), || (once.borrow_mut())(Way::Kernel), || (once.borrow_mut())(Way::Taken))
+    let sample = RefCell::new(sample);
+    let sample = |way| (sample.borrow_mut())(way);
+    alternate(pairs(effort), || sample(Way::Kernel), || sample(Way::Taken))
 }
 
 /// Returns the number of pairs of a ratio. A sample is a whole run of another program, so it is steadier than ours.

@@ -25,9 +25,9 @@ pub(crate) enum Work {
     Connect,
     /// GET and SET of memcached by 50 connections: prints their number per second
     Memcached,
-    /// A connection for a second after so many requests, and then unused until the process is killed
+    /// A connection with so many requests, which is then unused until the process is killed
     Idle,
-    /// Calls of send and recv at one end: prints nothing
+    /// So many requests, for the instruction counter: prints nothing
     Calls,
 }
 
