@@ -3,8 +3,10 @@
 
 mod connect;
 mod echo;
+mod ends;
 mod idle;
 mod iperf;
+mod load;
 mod memcached;
 mod nginx;
 mod one_end;
@@ -13,7 +15,8 @@ mod redis;
 mod server;
 mod ways;
 
-pub(crate) use peers::{AskOptions, ServeOptions, ask, serve};
+pub(crate) use ends::{ask, serve};
+pub(crate) use peers::{AskOptions, ServeOptions};
 
 use crate::harness::{Effort, Paired, Placement, alternate};
 use crate::report::{Budget, Report};

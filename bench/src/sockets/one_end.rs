@@ -1,9 +1,9 @@
 //! A program whose peer is not taken over: it stays on the kernel, and should lose nothing.
 
 use super::iperf::{start, stream};
-use super::peers::{Work, serving, this_program, words};
+use super::peers::{Work, serving, words};
 use super::server::Server;
-use super::ways::{Way, environment};
+use super::ways::{Way, environment, this_program};
 use super::{compare, in_turn};
 use crate::Error;
 use crate::harness::{Counter, Effort, run_on};

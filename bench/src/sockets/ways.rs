@@ -80,12 +80,20 @@ impl Drop for Daemon {
     }
 }
 
+/// Returns the path of this program.
+///
+/// # Errors
+/// [`ErrorKind::Core`] if the system does not tell.
+pub(super) fn this_program() -> Result<PathBuf, Error> {
+    std::env::current_exe().map_err(Error::while_doing(ErrorKind::Core, "finding the running program"))
+}
+
 /// Returns the path of a file beside this program.
 ///
 /// # Errors
 /// [`ErrorKind::Core`] if it is not there.
 fn beside(name: &str) -> Result<PathBuf, Error> {
-    let here = super::peers::this_program()?;
+    let here = this_program()?;
     let path = here.with_file_name(name);
     let missing = || {
         let packages = "bertha-sockets-preload, bertha-socketd and apps/bertha";
