@@ -99,9 +99,27 @@ static bool play(int op, int c, int e, int v, int n, int x) {
     }
 }
 
+// The number of regions of memory that a file without a name stands behind, as rings would be.
+static int shared_regions(void) {
+    char line[600];
+    int count = 0;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    while (maps && fgets(line, sizeof line, maps)) count += strstr(line, "memfd:") || strstr(line, "/dev/shm/");
+    if (maps) fclose(maps);
+    return count;
+}
+
+// Tells in a file that bytes went through more than sockets. It is not among the lines, which must not depend on it.
+static void tell_of_rings(void) {
+    const char *path = getenv("PLAY_RINGS");
+    int file = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+    if (file >= 0 && write(file, "r", 1) == 1) close(file);
+}
+
 void conduct(FILE *program, struct actor *both, bool are_threads) {
     char name[32];
-    int c, e, v, n, x;
+    int c, e, v, n, x, regions = -1;
+    bool has_rings = false;
     actors = both, threads = are_threads;
     setvbuf(stdout, NULL, _IOLBF, 0);
     for (int number = 0; fscanf(program, "%31s %d %d %d %d %d", name, &c, &e, &v, &n, &x) == 6; number++) {
@@ -112,7 +130,11 @@ void conduct(FILE *program, struct actor *both, bool are_threads) {
         printf("%d %s c%d%c %d %d %d\n", number, name, c, 'a' + e, v, n, x);
         if (!play(op, c, e, v, n, x)) printf("  left out\n");
         else if (*answer.text) printf("  %s\n", answer.text);
+        // What is there after the first connection may belong to the process.
+        if (regions < 0 && exists[0]) regions = shared_regions();
+        if (op == BULK || op == PINGPONG || op == PAUSE) has_rings |= regions >= 0 && shared_regions() > regions;
     }
+    if (has_rings) tell_of_rings();
     settle();
     for (c = 0; c < CONNECTIONS; c++) {
         for (e = 0; e < 2; e++) {

@@ -72,7 +72,12 @@ impl Built {
         };
         // The log is a file, since children that were not ended would keep a pipe open.
         let output = File::create(&log)?;
-        command.args(argument).stdout(output.try_clone()?).stderr(output).process_group(0);
+        command
+            .args(argument)
+            .env("PLAY_RINGS", self.path("rings"))
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            .process_group(0);
         let end = wait(&mut command.spawn()?)?;
         let said = std::fs::read(&log)?;
         let mut lines: Vec<_> = String::from_utf8_lossy(&said).lines().map(str::to_owned).collect();

@@ -28,6 +28,9 @@ struct Arguments {
     /// Show the whole program of a difference, and do not look for a part that is enough
     #[arg(long)]
     whole: bool,
+    /// Fail if fewer runs had rings: equal results of kernel sockets alone prove nothing
+    #[arg(long, default_value_t = 0)]
+    rings: u64,
     /// Run the programs that are hard on sockets, and no random ones
     #[arg(long)]
     hardships: bool,
@@ -79,7 +82,11 @@ fn run(arguments: &Arguments) -> io::Result<usize> {
             }
         }
     }
-    println!("{played} programs, {differences} with other results");
+    let rings = player.rings()?;
+    println!("{played} programs, {differences} with other results; {rings} runs had rings");
+    if rings < arguments.rings {
+        return Err(io::Error::other(format!("{rings} runs had rings, and not {}", arguments.rings)));
+    }
     Ok(differences)
 }
 

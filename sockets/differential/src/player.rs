@@ -26,4 +26,17 @@ impl Player {
         std::fs::write(&text, program.to_string())?;
         self.0.run(Some(text.as_os_str()), behind)
     }
+
+    /// Returns how many runs shared memory besides their sockets, as those do whose connections have rings. A player
+    /// tells so itself, by the regions of its memory.
+    ///
+    /// # Errors
+    /// Errors of reading the file in which it is told.
+    pub fn rings(&self) -> io::Result<u64> {
+        match std::fs::metadata(self.0.path("rings")) {
+            Ok(file) => Ok(file.len()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
 }
