@@ -47,6 +47,7 @@ mod report;
 mod resp;
 #[cfg(feature = "rpc")]
 mod rpc;
+mod sockets;
 mod throughput;
 
 use bertha_allocations::Counting;
@@ -148,6 +149,12 @@ enum Command {
     #[cfg(feature = "dpdk")]
     #[command(hide = true)]
     RespOverDpdk,
+    /// Serves an echo over the standard library's sockets, until it is killed
+    #[command(hide = true)]
+    SocketsServe(sockets::ServeOptions),
+    /// Asks a server over the standard library's sockets
+    #[command(hide = true)]
+    SocketsAsk(sockets::AskOptions),
     /// Repeats one operation, for the instruction counter
     #[command(hide = true)]
     Probe { name: String, iterations: u64 },
@@ -197,6 +204,8 @@ fn main() -> ExitCode {
         Command::Mortal { peer } => figures::local::mortal(&peer).map(|()| true),
         #[cfg(feature = "dpdk")]
         Command::RespOverDpdk => resp::serve_over_dpdk().map(|()| true),
+        Command::SocketsServe(options) => sockets::serve(options).map(|()| true),
+        Command::SocketsAsk(options) => sockets::ask(options).map(|()| true),
         Command::Count { probe, iterations } => count(&probe, iterations).map(|()| true),
         Command::Probe { name, iterations } => probe::run(&name, iterations).map(|()| true),
     };

@@ -12,7 +12,7 @@ use crate::figures::{congestion, flood, passes, shard_raw, switch, windows};
 use crate::harness::Effort;
 use crate::report::{Report, Section};
 use crate::{Error, ErrorKind};
-use crate::{connect, echo, idle, instructions, kv, overhead, resp, throughput};
+use crate::{connect, echo, idle, instructions, kv, overhead, resp, sockets, throughput};
 #[cfg(feature = "dpdk")]
 use crate::{datapaths, dpdk_echo};
 #[cfg(feature = "rpc")]
@@ -63,6 +63,8 @@ pub(crate) enum Program {
     Http,
     /// The key-value store under redis-benchmark, against redis-server
     Resp,
+    /// Programs that know nothing of Bertha, as redis and nginx, with their sockets taken over, against the kernel's TCP
+    Sockets(sockets::Options),
     /// Changing the stack of a connection under full load, and its cost to a connection that can
     Switch,
     /// Routing at the server, on raw bytes and by decoding, with the thesis's figure 3.10: latency and throughput by load
@@ -97,6 +99,7 @@ pub(crate) const ALL: &[&str] = &[
     "rpc",
     "http",
     "resp",
+    "sockets",
     "switch",
     "shard-raw",
     "flood",
@@ -137,6 +140,7 @@ impl Program {
             #[cfg(feature = "rpc")]
             Self::Http => http::run(effort),
             Self::Resp => resp::run(effort),
+            Self::Sockets(options) => sockets::run(&options, effort),
             Self::Switch => switch::run(effort),
             Self::ShardRaw => shard_raw::run(effort),
             Self::Flood => flood::run(effort),

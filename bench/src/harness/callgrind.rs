@@ -25,6 +25,7 @@ use std::process::{Command, Stdio};
 pub(crate) struct Counter {
     program: PathBuf,
     arguments: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
 }
 
 impl Counter {
@@ -43,7 +44,14 @@ impl Counter {
         program: impl Into<PathBuf>,
         arguments: impl IntoIterator<Item = OsString>,
     ) -> Self {
-        Self { program: program.into(), arguments: arguments.into_iter().collect() }
+        let arguments = arguments.into_iter().collect();
+        Self { program: program.into(), arguments, environment: Vec::new() }
+    }
+
+    /// Adds variables to the environment of the program.
+    pub(crate) fn environment(mut self, variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        self.environment.extend(variables);
+        self
     }
 
     /// Returns the user-space instructions per iteration, start-up excluded.
@@ -86,6 +94,7 @@ impl Counter {
     fn log(&self, iterations: u64, tool: &[&str]) -> Result<String, Error> {
         let mut valgrind = Command::new("valgrind");
         valgrind.args(tool).arg(&self.program).args(&self.arguments).arg(iterations.to_string());
+        valgrind.envs(self.environment.iter().cloned());
         let output = valgrind.stdin(Stdio::null()).output().map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
                 Error::new(ErrorKind::NoValgrind, "valgrind is missing; install the package `valgrind`")
