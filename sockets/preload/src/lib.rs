@@ -1,10 +1,10 @@
 //! The calls of libc for sockets, which `LD_PRELOAD` puts before libc's own: a TCP connection whose other end runs with them too
 //! goes through memory that the two processes share, as far as [`bertha_sockets_machine`] says.
 //!
-//! The descriptor is always the kernel's socket. A call for a descriptor that is not tracked costs one look at a [table](process) and
-//! goes to libc. A tracked socket has a [place] in memory that a process shares with its forked children, and nobody else. Once it has
-//! carried enough, it [joins](join) its other end; from then on [`receive`] and [`transmit`] move its bytes. Whatever is not emulated
-//! [moves the stream back](evict).
+//! The descriptor is always the kernel's socket. A call for a descriptor that is not tracked costs one look at a table (`process`) and
+//! goes to libc. A tracked socket has a place (`place`) in memory that a process shares with its forked children, and nobody else. Once it has
+//! carried enough, it joins (`join`) its other end; from then on `receive` and `transmit` move its bytes. Whatever is not emulated
+//! moves the stream back (`evict`).
 //!
 //! There is no thread, and nothing is allocated once the library is set up. A signal handler that writes in the middle of a write
 //! leaves its bytes with the write that it interrupted.
