@@ -1,8 +1,8 @@
 //! Bertha for Python: the native module `bertha._bertha` of the package `bertha-net`.
 //!
-//! The methods of Python return an [`Operation`](operation::Operation). It is tried at once in the calling thread; what is not done then waits in an event
-//! loop of asyncio, which a [`Bell`](bell::Bell) wakes, or in the calling thread, which a signal wakes as well. What it does is a
-//! [`Work`](operation::Work), which knows nothing of Python: neither the runtime nor its wakers ever need the interpreter.
+//! The methods of Python return an `Operation`. It is tried at once in the calling thread; what is not done then waits in an event
+//! loop of asyncio, which a `Bell` wakes, or in the calling thread, which a signal wakes as well. What it does is a
+//! `Work`, which knows nothing of Python: neither the runtime nor its wakers ever need the interpreter.
 //!
 //! `memory.rs` alone has `unsafe`.
 

@@ -140,6 +140,9 @@ class Blocking(unittest.TestCase):
             # Python itself raises `KeyboardInterrupt` for it, in the main thread.
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
+        # A shell starts what runs in the background with the signal ignored, and then Python raises nothing.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         _connection, client = pair()
         for call in (client.receive, blocking.listen("tcp", "127.0.0.1:0").accept):
             timer = threading.Timer(0.1, interrupt)
@@ -164,6 +167,7 @@ class Blocking(unittest.TestCase):
     def test_a_program_without_handlers_ends_by_control_c(self):
         ran = program(
             "import bertha.blocking, os, signal, threading\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
             "listener = bertha.blocking.listen('tcp', '127.0.0.1:0')\n"
             "threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
             "listener.accept()",
