@@ -3,7 +3,7 @@
 //! * `words serve ADDR` answers calls of the service `Words` over TCP, and `words call ADDR TEXT..` makes them.
 //! * `words echo ADDR` returns messages over UDP, and `words say ADDR TEXT..` sends some and checks what returns.
 //!
-//! A server prints `ready at ADDR`, for the address with port 0. In Python a request is the list of the arguments, `["some text"]`, of the
+//! Without arguments the example is both ends of the service. A server prints `ready at ADDR`, for the address with port 0. In Python a request is the list of the arguments, `["some text"]`, of the
 //! method `Words.count`, and its response a dictionary, `{"words": 2, "letters": 8}`; a message of the echo is a dictionary,
 //! `{"number": 1, "text": "some text"}`.
 #![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
@@ -17,6 +17,7 @@ use futures_util::{Stream, stream};
 use serde::Deserialize;
 use std::env::args;
 use std::time::Duration;
+use tokio::sync::oneshot;
 
 /// The calls that clients can make.
 #[bertha::service]
@@ -62,10 +63,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let arguments: Vec<_> = args().skip(1).collect();
     let (role, addr, texts) = match &arguments[..] {
         [role, addr, texts @ ..] => (role.as_str(), addr.as_str(), texts),
+        [] => return both().await,
         _ => return Err("words serve|call|echo|say ADDR [TEXT..]".into()),
     };
     match role {
-        "serve" => answer(addr).await?,
+        "serve" => answer(addr, |addr| println!("ready at {addr}")).await?,
         "call" => call(addr, texts).await?,
         "echo" => echo(addr).await?,
         "say" => say(addr, texts).await?,
@@ -74,9 +76,15 @@ async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     Ok(())
 }
 
-async fn answer(addr: &str) -> Result<(), Error> {
+async fn both() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let (ready, address) = oneshot::channel();
+    bertha::spawn(answer("127.0.0.1:0", |addr| drop(ready.send(addr))));
+    call(&address.await?, &["to be or not to be".into()]).await
+}
+
+async fn answer(addr: &str, ready: impl FnOnce(String)) -> Result<(), Error> {
     let mut clients = make_stack!(Rpc::new().codec(&Cbor)).listen(Tcp::new(), addr).await?;
-    println!("ready at {}", clients.local_addr());
+    ready(clients.local_addr().to_string());
     while let Some(connection) = clients.next().await {
         bertha::spawn(serve(connection, WordsServer::new(Counting).codec(Cbor)).into_future());
     }
