@@ -1,4 +1,4 @@
-//! One end of a service and of an echo whose other end may be written in another language: messages are CBOR.
+//! The end of a service and of an echo whose other end may be written in another language: messages are CBOR.
 //!
 //! * `words serve ADDR` answers calls of the service `Words` over TCP, and `words call ADDR TEXT..` makes them.
 //! * `words echo ADDR` returns messages over UDP, and `words say ADDR TEXT..` sends some and checks what returns.

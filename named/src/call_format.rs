@@ -25,7 +25,7 @@ pub enum CallFormat {
 }
 
 impl CallFormat {
-    /// All formats of this build.
+    /// The formats of this build.
     pub const ALL: &[Self] = &[Self::Bytes, Self::Cbor, Self::Json, Self::MessagePack, Self::Postcard];
 
     /// Returns the name of the format.

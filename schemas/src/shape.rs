@@ -7,7 +7,7 @@ use std::any::TypeId;
 use std::collections::HashSet;
 use std::fmt;
 
-/// What a type of a program has in memory, as far as a reader relies on it.
+/// The shape of a type of a program in memory, as far as a reader relies on it.
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
     /// So many bytes, which may have any values.

@@ -1,4 +1,4 @@
-//! What an edge-triggered waiter has been told.
+//! The memory of what an edge-triggered waiter has been told.
 
 use crate::Side;
 use crate::receiver::Receiver;

@@ -1,4 +1,4 @@
-//! How the stream of a TCP socket moves into a ring of shared memory and back, without I/O.
+//! The moves of the stream of a TCP socket into a ring of shared memory and back, without I/O.
 //!
 //! Two programs of one machine have a TCP connection, the *carrier*. Each direction of it may move into a ring, and back, at any
 //! byte, as its [`Sender`] decides; the [`Receiver`] follows. A byte on the carrier that is sent while the stream is in the ring is a

@@ -1,4 +1,4 @@
-//! What a program says to the daemon that pairs sockets, and what the daemon answers.
+//! The words between a program and the daemon that pairs sockets.
 //!
 //! ```text
 //!  program                                   daemon
@@ -10,10 +10,10 @@
 //! connection has come too, or when it has waited long enough, by 16 bytes: a [code](Answer), seven zeros, and the bytes of a
 //! ring, least significant byte first.
 
-/// What a program says: a name, and the version.
+/// The hello of a program: a name, and the version.
 pub const HELLO: [u8; 8] = *b"bersock\x01";
 
-/// What a person says, instead of a hello: the daemon answers by a line for each end, and closes the connection. A line has, with tabs
+/// The wish of a person, instead of a hello: the daemon answers by a line for each end, and closes the connection. A line has, with tabs
 /// between them: the process, its address, the other address, `ring` or `kernel`, the number of moves, seconds, and a reason.
 pub const LIST: [u8; 8] = *b"bersock?";
 

@@ -3,7 +3,7 @@
 use crate::control::Control;
 use bertha_ring::{Direction, Layout, Ring, Word};
 
-/// One direction of a connection: its ring, and the words beside it.
+/// A direction of a connection: its ring, and the words beside it.
 #[derive(Debug)]
 pub struct Side<'a, W> {
     pub(crate) ring: Ring<'a, W>,

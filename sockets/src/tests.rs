@@ -41,7 +41,7 @@ fn take(pair: &mut Pair, step: Step) {
 }
 
 proptest! {
-    /// Each byte comes once and in order, wherever the stream moves.
+    /// Bytes come once and in order, wherever the stream moves.
     #[test]
     fn no_byte_is_lost_or_repeated(steps in steps()) {
         let mut pair = Pair::new();

@@ -1,4 +1,4 @@
-//! When a connection pays for its ring.
+//! The toll: a connection pays for its ring once it has carried enough.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +11,7 @@ pub const BYTES: u64 = 64 << 10;
 /// The bits for bytes; messages have the others.
 const SHIFT: u32 = 48;
 
-/// What a connection has carried.
+/// The count of what a connection has carried.
 #[derive(Debug, Default)]
 pub struct Toll(AtomicU64);
 

@@ -28,7 +28,7 @@ pub(crate) struct Given {
     pub(crate) is_kept: bool,
 }
 
-/// What is known of a request that is given.
+/// The knowledge of a request that is given.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sent {
     /// The number among the messages of the caller.
@@ -41,11 +41,11 @@ pub(crate) struct Sent {
 /// The place of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// It has just come from its caller, whose memory it is in.
+    /// The request has just come from its caller, whose memory it is in.
     New,
-    /// It is kept in the memory of its caller.
+    /// The request is kept in the memory of its caller.
     Kept,
-    /// It is in the memory of the daemon, and no message of the caller any more.
+    /// The request is in the memory of the daemon, and no message of the caller any more.
     Copy,
 }
 

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
-/// What a visitor wants.
+/// The wish of a visitor.
 #[derive(Debug)]
 pub(crate) enum Hello {
     /// To share memory with the other end of its socket.

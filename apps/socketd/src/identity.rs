@@ -1,4 +1,4 @@
-//! What a socket is, as the kernel says.
+//! The identity of a socket, as the kernel tells it.
 
 use nix::{getsockopt_impl, libc, sockopt_impl};
 use rustix::net::sockopt::{socket_protocol, socket_type};
@@ -16,7 +16,7 @@ sockopt_impl!(
     u64
 );
 
-/// One end of a TCP connection.
+/// An end of a TCP connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     namespace: u64,
@@ -47,7 +47,7 @@ impl Identity {
     }
 }
 
-/// One end may have a socket of IPv6, and the other end of IPv4.
+/// Addresses are compared in the form of IPv6, since an end may have a socket of IPv6, and the other end of IPv4.
 fn plain(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V6(ip) => ip.to_ipv4_mapped().map_or(IpAddr::V6(ip), IpAddr::V4),

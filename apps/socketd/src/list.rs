@@ -1,4 +1,4 @@
-//! What is known of the sockets of this machine, for a person who asks.
+//! The list of the sockets of this machine, for a person who asks.
 
 use crate::identity::Identity;
 use bertha_runtime::tokio::Credentials;
@@ -34,7 +34,7 @@ struct Refusal {
     reason: &'static str,
 }
 
-/// What is known of the sockets of this machine.
+/// The list of the sockets of this machine.
 #[derive(Debug)]
 pub(crate) struct List {
     layout: Layout,

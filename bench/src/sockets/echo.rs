@@ -1,4 +1,4 @@
-//! One client that waits for each reply of 64 bytes: on one core, where both ends can only wait parked, and across cores.
+//! A client that waits for each reply of 64 bytes: on one core, where both ends can only wait parked, and across cores.
 
 use super::peers::{Work, answer, asking, serving};
 use super::server::Server;

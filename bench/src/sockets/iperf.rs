@@ -1,4 +1,4 @@
-//! One stream of `iperf3`.
+//! A single stream of `iperf3`.
 
 use super::server::Server;
 use super::ways::Way;

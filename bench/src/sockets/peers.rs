@@ -11,7 +11,7 @@ pub(crate) struct ServeOptions {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Work {
-    /// One connection, which waits for each reply: prints the median in microseconds
+    /// A connection that waits for each reply: prints the median in microseconds
     Ask,
     /// Connections of one request each: prints their number per second
     Connect,

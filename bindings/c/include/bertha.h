@@ -78,13 +78,13 @@ enum bertha_code {
   BERTHA_FORKED = 19,
   // An error in this library, which goes on.
   BERTHA_PANIC = 20,
-  // There is nothing further: a stream has ended, a service has ended, or nobody waits for what is sent.
+  // Nothing further comes: a stream has ended, a service has ended, or nobody waits for what is sent.
   BERTHA_END = 21,
   // The service says that the call has failed.
   BERTHA_CALL_FAILED = 22,
-  // There is no room for the call, here or at the service.
+  // The service or this end has no room for the call.
   BERTHA_CALL_OVERLOADED = 23,
-  // No response came before the deadline.
+  // The deadline passed before a response came.
   BERTHA_CALL_TIMED_OUT = 24,
   // The service has no such method.
   BERTHA_CALL_UNKNOWN_METHOD = 25,
@@ -136,13 +136,13 @@ struct bertha_request {
   size_t entries;
   // The milliseconds after which the call fails; without limit if they are zero or less.
   int64_t deadline;
-  // Not zero if further requests follow, by bertha_call_send.
+  // The number is not zero if further requests follow, by bertha_call_send.
   int has_requests;
-  // Not zero for a method with a stream of responses, which bertha_call_start calls.
+  // The number is not zero for a method with a stream of responses, which bertha_call_start calls.
   int has_responses;
 };
 
-// What is done with a call: it gets the context of the service, the handle of the call, and the place of the method in the list
+// The function that answers a call: it gets the context of the service, the handle of the call, and the place of the method in the list
 // of the service. It answers or fails the call, or keeps the handle, with which any thread answers later. It may use all
 // functions, but bertha_close for its own service, and may wait. C++ throws no exception out of it.
 typedef void (*bertha_handler)(void *context, uint64_t call, size_t method);

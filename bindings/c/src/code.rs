@@ -54,13 +54,13 @@ pub enum bertha_code {
     BERTHA_FORKED = 19,
     /// An error in this library, which goes on.
     BERTHA_PANIC = 20,
-    /// There is nothing further: a stream has ended, a service has ended, or nobody waits for what is sent.
+    /// Nothing further comes: a stream has ended, a service has ended, or nobody waits for what is sent.
     BERTHA_END = 21,
     /// The service says that the call has failed.
     BERTHA_CALL_FAILED = 22,
-    /// There is no room for the call, here or at the service.
+    /// The service or this end has no room for the call.
     BERTHA_CALL_OVERLOADED = 23,
-    /// No response came before the deadline.
+    /// The deadline passed before a response came.
     BERTHA_CALL_TIMED_OUT = 24,
     /// The service has no such method.
     BERTHA_CALL_UNKNOWN_METHOD = 25,

@@ -14,7 +14,7 @@ pub(crate) type Connecting = Making<Arc<dyn AnyConnection>>;
 /// A caller, whose connection may still be made.
 pub(crate) type Client = Making<Arc<dyn AnyCaller>>;
 
-/// What is made in a task of the process.
+/// The value that a task of the process makes.
 pub(crate) struct Making<T> {
     released: CancellationToken,
     readiness: Arc<Readiness>,

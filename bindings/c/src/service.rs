@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 /// The time of calls under way at the end of a service that waits without limit.
 const LONG: Duration = Duration::from_secs(86_400);
 
-/// What C does with a call.
+/// The way in which C gets calls.
 pub(crate) type Callback = Arc<dyn Fn(Arc<Arrived>) + Send + Sync>;
 
 /// A service.

@@ -1,4 +1,4 @@
-//! What a task of the process gets, one by one, for calls that wait for it: clients, calls, and messages of streams.
+//! The source of values that a task of the process gets, one by one, for calls that wait for it: clients, calls, and messages of streams.
 
 use crate::failure::Failure;
 use crate::queue::{Look, Queue};

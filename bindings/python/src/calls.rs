@@ -139,7 +139,7 @@ impl Caller {
         operation(async { closing.await.map_err(Failure::from) }, |py, ()| Ok(py.None()))
     }
 
-    /// What the caller tells of itself: its stack, its statistics, and the identity of the server.
+    /// The view of the caller itself: its stack, its statistics, and the identity of the server.
     fn told(&self) -> PyResult<(String, String, Option<String>)> {
         runtime::handle()?;
         Ok((self.caller.explain(), self.caller.statistics(), self.caller.peer_identity()))

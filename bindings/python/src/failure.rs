@@ -26,7 +26,7 @@ impl From<ErrorKind> for Kind {
 pub(crate) struct Failure {
     pub(crate) kind: Kind,
     text: Cow<'static, str>,
-    /// For the failure of a call: true if the call may have run.
+    /// The flag is true if the connection has ended, and for the failure of a call if the call may have run.
     ends_connection: bool,
 }
 

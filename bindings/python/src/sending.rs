@@ -43,7 +43,7 @@ pub(crate) struct Sent {
 }
 
 enum Progress {
-    /// For want of room, nothing has begun.
+    /// The operation has begun nothing, for want of room.
     Waiting(Vec<Buf>),
     Sending(BoxFuture<'static, Result<(), Error>>),
     Over,

@@ -22,7 +22,7 @@ pub struct Serialize<T, C = Postcard> {
 }
 
 impl<T, C: Codec<T> + Default> Serialize<T, C> {
-    /// With the codec's default options. The schema is the type's name, or none if the codec's messages
+    /// Makes the Chunnel with the codec's default options. The schema is the type's name, or none if the codec's messages
     /// [describe themselves](Codec::DESCRIBES_ITSELF).
     pub fn new() -> Self {
         Self::with_codec(C::default())
@@ -30,7 +30,7 @@ impl<T, C: Codec<T> + Default> Serialize<T, C> {
 }
 
 impl<T, C: Codec<T>> Serialize<T, C> {
-    /// With this codec. The schema is as for [`new`](Self::new).
+    /// Makes the Chunnel with this codec. The schema is as for [`new`](Self::new).
     pub fn with_codec(codec: C) -> Self {
         let encoding = |codec: &C, schema: Option<&str>| Encoding {
             schema: schema.map_or_else(default_schema::<T, C>, str::to_owned),

@@ -1,4 +1,4 @@
-//! What the codecs have in common whose messages tell the names of their fields.
+//! Parts that the codecs have in common whose messages tell the names of their fields.
 
 use super::bounds::{Bytes, Nested};
 use serde::de::{Deserialize, DeserializeOwned, DeserializeSeed, Deserializer};

@@ -5,7 +5,7 @@
 /// A struct is an object of the names of its fields, as a Python dictionary is: `{"id": 1}`. See
 /// [codecs of other languages](crate::serialize#codecs-that-other-languages-have).
 ///
-/// It has neither bytes nor floats without a number: bytes are an array of numbers, and NaN and the infinities are written as `null`, which
+/// JSON has neither bytes nor floats without a number: bytes are an array of numbers, and NaN and the infinities are written as `null`, which
 /// is no float when it is read. Keys of maps are strings, also those that are numbers in Rust. Spaces around a message belong to it. Values
 /// in fields that the type does not have may be nested deeper than 128 levels: they are skipped without recursion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bertha_core::Identity)]

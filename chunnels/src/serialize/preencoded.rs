@@ -24,7 +24,7 @@ pub struct Preencoded {
 }
 
 impl Preencoded {
-    /// With the encoding that the messages have.
+    /// Makes the Chunnel with the encoding that the messages have.
     pub fn new(encoding: Encoding) -> Self {
         Self { encoding }
     }

@@ -1,6 +1,6 @@
 //! The spans of calls, and the traces to which they belong across processes.
 //!
-//! With the feature `opentelemetry` each call is a span of `tracing`, `rpc.call` at the client and `rpc.handle` at a server that
+//! Calls are spans of `tracing` with the feature `opentelemetry`: `rpc.call` at the client and `rpc.handle` at a server that
 //! [serves](super::Server::serve), both with the target `bertha::rpc`. If the client's belongs to a trace of OpenTelemetry, the call takes the trace along.
 //! Without the feature nothing is traced, at no cost.
 

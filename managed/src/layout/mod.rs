@@ -1,4 +1,4 @@
-//! How types of messages lie in memory, and the macros by which generated code states it without `unsafe` of its own.
+//! The layout of types of messages in memory, and the macros by which generated code states it without `unsafe` of its own.
 //!
 //! A message is read where the daemon has laid it, so its type has to be as the plan of the schema says. Two steps prove it. At
 //! compile time [`layout!`](crate::layout!) asks the compiler for the size of a structure and the place of each field, and takes only fields whose types

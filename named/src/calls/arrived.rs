@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 /// Number of responses of a stream that wait for the client before the next one waits.
 const WAITING: usize = 16;
 
-/// What happens to a call before its outcome.
+/// A step of a call before its outcome.
 pub(super) enum Step {
     Requests(oneshot::Sender<Requests<Vec<u8>>>),
     Response(Vec<u8>),

@@ -30,7 +30,7 @@ impl AnyCall {
 
 /// Makes calls over a connection of any datapath, with any stack.
 ///
-/// At most 1,024 calls are under way at a time; further ones wait, in turn and up to their deadlines. A future that is dropped
+/// Calls under way are at most 1,024 at a time; further ones wait, in turn and up to their deadlines. A future that is dropped
 /// cancels its call. All futures may go on in a task.
 pub trait AnyCaller: Send + Sync {
     /// Makes a call with one response.

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 /// The responses to one call, in order. Dropping it cancels the call.
 ///
-/// At most 64 of them wait here; the service makes no more before they were taken.
+/// Responses that wait here are at most 64; the service makes no more before they were taken.
 pub struct AnyResponses(Box<dyn ResponseParts>);
 
 impl AnyResponses {

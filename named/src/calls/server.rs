@@ -30,7 +30,7 @@ impl AnyServer {
 
     /// Waits for the next call; `None` once the service has ended and its last call was taken. Cancellation-safe.
     ///
-    /// At most 64 calls wait here; further ones wait at their connections, up to 1,024 of each.
+    /// Calls that wait here are at most 64; further ones wait at their connections, up to 1,024 of each.
     pub async fn next(&mut self) -> Option<ArrivedCall> {
         loop {
             let call = self.calls.recv().await?;

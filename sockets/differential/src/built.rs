@@ -19,7 +19,7 @@ pub(crate) struct Built {
     folder: TempDir,
 }
 
-/// What a program says in a run: its lines, and at last how it ends unless it ends well.
+/// The words of a program in a run: its lines, and at last how it ends unless it ends well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The lines.

@@ -11,9 +11,9 @@ use std::io;
 pub struct Difference {
     /// The program.
     pub program: Program,
-    /// What it says on kernel sockets.
+    /// The words on kernel sockets.
     pub expected: Outcome,
-    /// What it says on the others.
+    /// The words on the other sockets.
     pub found: Outcome,
 }
 

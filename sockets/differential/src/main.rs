@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 /// Plays random programs of socket calls on kernel sockets and behind a command, and shows those whose results differ.
 ///
-/// Without a command, both runs are on kernel sockets, which shows that the programs depend on nothing else.
+/// The command stands before the player. Without one, both runs are on kernel sockets, which shows that the programs depend on nothing else.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Arguments {

@@ -35,7 +35,7 @@ const CALLS: &[(&str, u32)] = &[
 pub enum Mode {
     /// Both ends are threads of one process.
     Threads,
-    /// Each end is a process.
+    /// The ends are processes.
     Processes,
 }
 

@@ -89,7 +89,7 @@ fn arrive(socket: Socket) -> bool {
 /// A new program that this process begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum New {
-    /// It takes the place of this one.
+    /// The new program takes the place of this one.
     Exec,
     /// A child becomes it, with the descriptors of this process.
     Child,

@@ -64,7 +64,7 @@ pub(crate) struct Carried {
     pub(crate) read: u64,
 }
 
-/// What the kernel tells of a TCP connection, up to what is needed here. Older kernels tell less, and then nothing is known.
+/// The knowledge of the kernel about a TCP connection, up to what is needed here. Older kernels tell less, and then nothing is known.
 #[repr(C)]
 struct Info {
     state: u8,

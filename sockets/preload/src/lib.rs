@@ -6,7 +6,7 @@
 //! carried enough, it joins (`join`) its other end; from then on `receive` and `transmit` move its bytes. Whatever is not emulated
 //! moves the stream back (`evict`).
 //!
-//! There is no thread, and nothing is allocated once the library is set up. A signal handler that writes in the middle of a write
+//! The library has no thread, and allocates nothing once it is set up. A signal handler that writes in the middle of a write
 //! leaves its bytes with the write that it interrupted.
 //!
 //! The whole crate is a C interface: what it is given are pointers of a program, which have to be what POSIX says of them.

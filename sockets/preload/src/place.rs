@@ -1,4 +1,4 @@
-//! What a process and its forked children know of a socket.
+//! The place of a socket: the knowledge of a process and its forked children about it.
 
 use crate::lock::{Lock, Taken};
 use crate::memory::Memory;
@@ -10,21 +10,21 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, O
 /// The bytes that signal handlers may leave with the write that they interrupt.
 pub(crate) const LATE: usize = 512;
 
-/// Where a socket is on its way into a ring.
+/// The stage of a socket on its way into a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum State {
-    /// It counts what it carries.
+    /// The socket counts what it carries.
     Counting = 0,
-    /// It has asked the daemon.
+    /// The socket has asked the daemon.
     Joining = 1,
-    /// It has memory.
+    /// The socket has memory.
     Paired = 2,
-    /// It stays with the kernel.
+    /// The socket stays with the kernel.
     Kernel = 3,
 }
 
-/// What a process and its forked children know of a socket, in memory that they share.
+/// The knowledge of a process and its forked children about a socket, in memory that they share.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct Place {

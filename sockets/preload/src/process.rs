@@ -1,4 +1,4 @@
-//! What a process knows: its descriptors, its places, and where the daemon is.
+//! The state of a process: its descriptors, its places, and where the daemon is.
 
 use crate::place::{Place, Receiving, Sending};
 use crate::{memory, real};
@@ -18,7 +18,7 @@ const TRIES: u32 = 64;
 
 static TABLE: Table<DESCRIPTORS> = Table::new();
 
-/// One more than the largest descriptor that was tracked.
+/// The largest descriptor that was tracked, and one more.
 static END: AtomicI32 = AtomicI32::new(0);
 
 static PLACES_AT: AtomicPtr<Place> = AtomicPtr::new(null_mut());

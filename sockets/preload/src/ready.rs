@@ -1,4 +1,4 @@
-//! What a waiter has to know of a socket with memory, beyond what the kernel knows.
+//! Readiness of a socket with memory, beyond what the kernel knows.
 
 use crate::place::State;
 use crate::process::Socket;

@@ -16,7 +16,7 @@ const IDLE: u32 = 64;
 /// The outcome of a try.
 enum Step {
     Got(usize),
-    /// There is nothing now.
+    /// Nothing is there now.
     Empty,
     End,
     Failed(c_int),

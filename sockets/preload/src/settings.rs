@@ -1,4 +1,4 @@
-//! What the environment says, which `bertha run` sets.
+//! Settings of the environment, which `bertha run` makes.
 //!
 //! | variable | meaning |
 //! |---|---|
@@ -23,7 +23,7 @@ static ADDRESSES: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
 static IS_EAGER: AtomicBool = AtomicBool::new(false);
 static MOVES: AtomicU32 = AtomicU32::new(0);
 
-/// One end of a connection: an address in the form of IPv6, and a port.
+/// An end of a connection: an address in the form of IPv6, and a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) ip: [u8; 16],

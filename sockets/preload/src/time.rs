@@ -7,11 +7,11 @@ const NANOSECONDS: i128 = 1_000_000_000;
 /// The time until which a call waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deadline {
-    /// It does not wait.
+    /// The call does not wait.
     Now,
-    /// It waits for ever.
+    /// The call waits for ever.
     Never,
-    /// It waits until the clock shows so many nanoseconds.
+    /// The call waits until the clock shows so many nanoseconds.
     At(i128),
 }
 
@@ -23,7 +23,7 @@ fn now() -> i128 {
 }
 
 impl Deadline {
-    /// No time.
+    /// A time of zero.
     pub(crate) const NOW: timespec = timespec { tv_sec: 0, tv_nsec: 0 };
 
     /// Waits for so many milliseconds, or for ever if their number is negative.

@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The most parts that go to the kernel behind those that went into the ring.
 const PARTS: usize = 64;
 
-/// What is left to do without the lock.
+/// The work that is left to do without the lock.
 enum Left {
-    /// All went into the ring.
+    /// The ring took all.
     Nothing,
     /// The rest goes to the kernel, where the stream stays meanwhile.
     Carrier,

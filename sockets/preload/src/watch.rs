@@ -21,7 +21,7 @@ const COLD: u8 = 16;
 /// The bits of a mark that tell a socket.
 const NUMBERS: u64 = (1 << 16) - 1;
 
-/// How a socket is registered.
+/// The registration of a socket.
 #[derive(Clone, Copy)]
 struct Watch {
     /// The set and the registered descriptor, or -1.

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a bell carries: no byte of the stream at most places.
+/// The byte of a bell: no byte of the stream at most places.
 const BELL: u8 = 255;
 
 /// The byte of the stream at a place.

@@ -42,6 +42,11 @@ fn start_copy(command: &mut Command) -> Killed {
     }
 }
 
+/// Starts the service of this program as the user nobody, by a copy that nobody can run.
+fn start_as_nobody(copy: &Path, name: &str, directory: &Path) -> Killed {
+    start_copy(service_by(copy, name, directory).uid(NOBODY).gid(NOBODY))
+}
+
 fn directory(folder: &TempDir, kept: &[&str]) -> Killed {
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     directory_by(&mut Command::new(env!("CARGO_BIN_EXE_bertha-directory")), folder, kept)
@@ -96,9 +101,18 @@ async fn a_service() {
 }
 
 fn service(path: &Path, name: &str) -> Killed {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "services::a_service"]).env(NAME, name).env(SOCKET, path).stdout(Stdio::null());
-    Killed(command.spawn().unwrap())
+    Killed(service_by(&std::env::current_exe().unwrap(), name, path).spawn().unwrap())
+}
+
+/// Returns the command that starts the service by this program, or a copy of it.
+fn service_by(program: &Path, name: &str, directory: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .args(["--exact", "services::a_service"])
+        .env(NAME, name)
+        .env(SOCKET, directory)
+        .stdout(Stdio::null());
+    command
 }
 
 #[tokio::test(flavor = "current_thread")]
@@ -136,15 +150,7 @@ async fn a_user_without_rights_is_refused() {
     // The program has to be where nobody can run it.
     let own = folder.path().join("service");
     std::fs::copy(std::env::current_exe().unwrap(), &own).unwrap();
-    let as_nobody = |name: &str| {
-        let mut command = Command::new(&own);
-        command
-            .args(["--exact", "services::a_service"])
-            .env(NAME, name)
-            .env(SOCKET, &path)
-            .stdout(Stdio::null());
-        start_copy(command.uid(NOBODY).gid(NOBODY))
-    };
+    let as_nobody = |name: &str| start_as_nobody(&own, name, &path);
     for name in ["store", "pay.card"] {
         assert_eq!(as_nobody(name).0.wait().unwrap().code(), Some(12), "{name} is kept for another");
     }
@@ -161,13 +167,7 @@ async fn a_user_without_rights_is_refused() {
     let inner = closed.join("directory.sock");
     let _inner = Killed(command.arg("--socket").arg(&inner).arg("serve").spawn().unwrap());
     until(&inner, "any", Ok(false)).await;
-    let mut command = Command::new(&own);
-    command
-        .args(["--exact", "services::a_service"])
-        .env(NAME, "any")
-        .env(SOCKET, &inner)
-        .stdout(Stdio::null());
-    let mut kept_out = start_copy(command.uid(NOBODY).gid(NOBODY));
+    let mut kept_out = start_as_nobody(&own, "any", &inner);
     assert_eq!(kept_out.0.wait().unwrap().code(), Some(13), "the folder's rights");
 }
 
@@ -188,15 +188,7 @@ async fn a_user_has_a_share_and_is_told() {
     until(&path, "cart", Ok(false)).await;
     let own = folder.path().join("service");
     std::fs::copy(std::env::current_exe().unwrap(), &own).unwrap();
-    let as_nobody = |name: &str| {
-        let mut command = Command::new(&own);
-        command
-            .args(["--exact", "services::a_service"])
-            .env(NAME, name)
-            .env(SOCKET, &path)
-            .stdout(Stdio::null());
-        start_copy(command.uid(NOBODY).gid(NOBODY))
-    };
+    let as_nobody = |name: &str| start_as_nobody(&own, name, &path);
     let mut kept = Vec::new();
     for number in 0..4 {
         kept.push(as_nobody(&format!("service-{number}")));

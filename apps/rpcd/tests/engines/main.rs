@@ -1,4 +1,4 @@
-//! What operators have done to calls: engines, orders, the choice of servers, and what is told of calls.
+//! Work of operators on calls: engines, orders, the choice of servers, and what is told of calls.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 #[path = "../authority/mod.rs"]

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Where Python is that no script stands before.
+/// The path of Python itself, and not of a script that stands before it.
 const PYTHON: &str = "/usr/bin/python3";
 
 pub(crate) fn has_python() -> bool {

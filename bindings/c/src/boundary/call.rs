@@ -44,9 +44,9 @@ pub struct Call {
     pub entries: usize,
     /// The milliseconds after which the call fails; without limit if they are zero or less.
     pub deadline: i64,
-    /// Not zero if further requests follow, by bertha_call_send.
+    /// The number is not zero if further requests follow, by bertha_call_send.
     pub has_requests: c_int,
-    /// Not zero for a method with a stream of responses, which bertha_call_start calls.
+    /// The number is not zero for a method with a stream of responses, which bertha_call_start calls.
     pub has_responses: c_int,
 }
 

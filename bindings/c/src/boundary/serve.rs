@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Most threads for the callbacks of a service.
 const THREADS: u32 = 256;
 
-/// What is done with a call: it gets the context of the service, the handle of the call, and the place of the method in the list
+/// The function that answers a call: it gets the context of the service, the handle of the call, and the place of the method in the list
 /// of the service. It answers or fails the call, or keeps the handle, with which any thread answers later. It may use all
 /// functions, but bertha_close for its own service, and may wait. C++ throws no exception out of it.
 pub type Handler = Option<unsafe extern "C" fn(context: *mut c_void, call: u64, method: usize)>;

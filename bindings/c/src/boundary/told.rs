@@ -24,7 +24,7 @@ pub(super) fn tell(text: &str, mut memory: Memory, mut length: Out<usize>) -> Re
     Ok(())
 }
 
-/// What is told about a connection.
+/// The texts and figures about a connection.
 enum About {
     Stack,
     Statistics,

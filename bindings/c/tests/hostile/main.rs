@@ -63,7 +63,7 @@ fn any_arguments_are_codes() {
     }
 }
 
-/// Any bytes, of a generator that is the same for all runs, reach what the seeds do not.
+/// Bytes of a generator that is the same for all runs reach what the seeds do not.
 #[test]
 fn arguments_of_chance_are_codes() {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;

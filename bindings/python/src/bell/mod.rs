@@ -1,4 +1,4 @@
-//! What wakes an event loop.
+//! The bell that wakes an event loop.
 //!
 //! Wakers are called in any thread, without the interpreter. They leave the woken in a list, and the first of them writes to a
 //! descriptor, which the loop watches: one wake-up of the loop is for all that were woken meanwhile.

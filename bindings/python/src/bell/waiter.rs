@@ -1,4 +1,4 @@
-//! What a task of asyncio waits for.
+//! The object for which a task of asyncio waits.
 
 use super::{Bell, Signal};
 use parking_lot::Mutex;
@@ -26,7 +26,7 @@ struct State {
 enum End {
     None,
     Woken,
-    /// With the message of the call.
+    /// The task was cancelled, with the message of the call.
     Cancelled(Option<Py<PyAny>>),
 }
 

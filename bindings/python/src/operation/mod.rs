@@ -38,7 +38,7 @@ struct State {
     is_over: bool,
 }
 
-/// What Python gets of an outcome.
+/// The value that Python gets of an outcome.
 pub(crate) enum Shape {
     /// The outcome itself: messages are bytes.
     Plain,
@@ -48,7 +48,7 @@ pub(crate) enum Shape {
     View,
     /// False, so that an exception in a `with` goes on; errors are dropped if there is such an exception.
     Leave { is_failing: bool },
-    /// This object, whatever the outcome is.
+    /// The object is this one, whatever the outcome is.
     Itself(Py<PyAny>),
 }
 

@@ -1,4 +1,4 @@
-//! What the operations of a connection share.
+//! The state that the operations of a connection share.
 
 use crate::failure::Failure;
 use crate::receiving::Receiving;

@@ -1,4 +1,4 @@
-//! What an operation does, without the interpreter: both flavours poll it.
+//! The work of an operation, without the interpreter: both flavours poll it.
 
 use super::shared::Shared;
 use crate::failure::Failure;
@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// What an operation does.
+/// The work of an operation.
 pub(crate) enum Work {
     Receive {
         from: Arc<Shared>,
@@ -39,13 +39,13 @@ pub(crate) enum Work {
 /// Makes an object of Python.
 type Make = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 
-/// What comes of it.
+/// The outcome of the work.
 pub(crate) enum Outcome {
     Nothing,
     Message(Buf),
     Burst(Vec<Buf>),
     Connection(Arc<dyn AnyConnection>),
-    /// What this makes of it.
+    /// The value that this work makes.
     Made(Make),
     /// The end of a stream.
     End,

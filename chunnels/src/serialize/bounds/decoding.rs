@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// What bounds the elements of a message.
+/// The bound of the elements of a message.
 pub(in crate::serialize) trait Bound: Copy {
     /// True for a format in which each element takes a byte, and nothing that a message announces is believed.
     const DESCRIBES_ITSELF: bool;

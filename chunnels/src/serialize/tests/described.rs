@@ -145,7 +145,7 @@ fn lengths_that_lie_take_no_memory() {
 #[serde(default)]
 struct Small {
     field: u8,
-    /// As deep as it is used.
+    /// The depth follows the use.
     below: Option<Box<Small>>,
 }
 
@@ -260,7 +260,7 @@ async fn bytes_of_an_end_that_encodes_by_itself_pass_unchanged() {
     assert_eq!(*here.recv().await.unwrap(), *b"{\"Word\":\"xx\"}");
 }
 
-/// All kinds of values.
+/// Values of all kinds.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, Deserialize)]
 struct Everything {
     numbers: (u8, i8, u16, i16, u32, i32, u64, i64),
