@@ -18,7 +18,7 @@ use crate::route::Route;
 use crate::run::run;
 use crate::services::{Dial, Services};
 use crate::state::State;
-use bertha_core::{Addr, Error, ErrorKind};
+use bertha_core::{Addr, BoxFuture, Error, ErrorKind};
 use bertha_datapath_shm::{Users, Waiting};
 use bertha_managed::Order;
 use bertha_program::cannot_listen;
@@ -112,6 +112,12 @@ impl Daemon {
     /// [`AddrInUse`](ErrorKind::AddrInUse) if a daemon listens there. [`Invalid`](ErrorKind::Invalid) if TLS can't be used as the settings
     /// say, or if too many services are dedicated. The errors of the system.
     pub async fn listen(path: &Path, settings: Settings) -> Result<Self, Error> {
+        // In a box it is compiled in this crate, once, and not in every program that awaits it.
+        let opening: BoxFuture<'_, _> = Box::pin(Self::open(path, settings));
+        opening.await
+    }
+
+    async fn open(path: &Path, settings: Settings) -> Result<Self, Error> {
         let places = places(raise_limit(), &settings.peers);
         let Settings { users, waiting, heap, dedicated, peers, trials } = settings;
         let dedicated = Dedicated::new(dedicated)?;
@@ -153,6 +159,12 @@ impl Daemon {
 
     /// Takes applications and serves them. The future runs until it is dropped, which detaches all.
     pub async fn run(self) -> Result<(), Error> {
+        // A box for the same reason as in `listen`.
+        let serving: BoxFuture<'static, _> = Box::pin(self.serve_all());
+        serving.await
+    }
+
+    async fn serve_all(self) -> Result<(), Error> {
         let operator = self.operator();
         let Self { applications, operators, state, peers, listening, grpc, dials } = self;
         // Operators may keep the state for longer.
