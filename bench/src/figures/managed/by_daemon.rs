@@ -29,8 +29,8 @@ impl Handler for EightBytes {
 /// # Errors
 /// Errors of the attachment.
 #[allow(clippy::print_stdout, reason = "another process reads it")]
-pub(super) async fn serve(socket: &Path) -> Result<(), Error> {
-    let server = Attach::new(socket, "server").server(SERVICE).await.map_err(failed)?;
+pub(super) async fn serve(socket: &Path, service: &str) -> Result<(), Error> {
+    let server = Attach::new(socket, "server").server(service).await.map_err(failed)?;
     println!("ready");
     match server.serve(Server(EightBytes)).await {}
 }
@@ -60,7 +60,12 @@ pub(super) async fn ask(socket: &Path, customers: Customers, load: Load) -> Resu
 
 /// Attaches an application that asks, under this name.
 pub(super) async fn client(socket: &Path, name: &str) -> Result<Client, Error> {
-    Ok(Client::new(Attach::new(socket, name).client(SERVICE).await.map_err(failed)?))
+    client_of(SERVICE, socket, name).await
+}
+
+/// Attaches an application that asks a service.
+pub(super) async fn client_of(service: &str, socket: &Path, name: &str) -> Result<Client, Error> {
+    Ok(Client::new(Attach::new(socket, name).client(service).await.map_err(failed)?))
 }
 
 /// Makes a call. Returns the number of bytes of the payload if the answer is right, as a load counts them.

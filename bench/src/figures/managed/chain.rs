@@ -20,6 +20,8 @@ pub(super) enum Way {
     Tonic,
     /// tonic, with an Envoy on each host.
     Envoys { filter: Filter },
+    /// The daemon of a host on which both applications are.
+    OneDaemon,
     /// The daemons of both hosts, which speak their own protocol; the daemon of the host that asks has an engine.
     Daemons { engine: Option<&'static str> },
     /// The same daemons, which speak gRPC.
@@ -67,6 +69,11 @@ impl Chain {
                 let (there, addr) = envoy::start(folder.path(), addr, Filter::None, threads)?;
                 let (here, addr) = envoy::start(folder.path(), addr, filter, threads)?;
                 (Entrance::Grpc(addr), server, vec![here, there])
+            }
+            Way::OneDaemon => {
+                let Answering { server, daemon, .. } =
+                    Answering::start(folder.path(), Answering::NATIVE, threads)?;
+                (Entrance::Daemon(folder.path().join(Answering::SOCKET)), server, vec![daemon])
             }
             Way::Daemons { engine } => {
                 return Self::of_daemons(folder, Answering::NATIVE, "", engine, threads);
@@ -158,6 +165,9 @@ type Port = [&'static str; 2];
 pub(super) const ATTACH: &str = "applications attach at";
 
 impl Answering {
+    /// The name of the daemon's socket in its folder.
+    pub(super) const SOCKET: &str = "there";
+
     /// The port for other daemons.
     pub(super) const NATIVE: Port = ["--listen", "daemons connect at"];
 
@@ -169,7 +179,7 @@ impl Answering {
     /// # Errors
     /// Errors of the processes.
     pub(super) fn start(folder: &Path, [listen, words]: Port, threads: usize) -> Result<Self, Error> {
-        let (socket, threads) = (folder.join("there").display().to_string(), threads.to_string());
+        let (socket, threads) = (folder.join(Self::SOCKET).display().to_string(), threads.to_string());
         let threads = ["--threads", &threads];
         let listen = [&["rpcd", "--socket", &socket, listen, "127.0.0.1:0"][..], &threads].concat();
         let mut daemon = Process::of_this_program(&listen)?;

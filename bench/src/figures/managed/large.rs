@@ -1,8 +1,11 @@
 //! An application with large requests, in a process of its own.
 
+use super::SERVICE;
+use super::bench::Question;
 use super::by_daemon;
 use crate::harness::{in_time, runtime};
 use crate::{Error, ErrorKind};
+use bertha_managed::heap::Heap;
 use clap::Args;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,6 +17,9 @@ pub(crate) struct AskOptions {
     /// Socket of the daemon
     #[arg(long)]
     socket: PathBuf,
+    /// Name of the service
+    #[arg(long, default_value = SERVICE)]
+    service: String,
     /// Bytes of a request
     #[arg(long)]
     bytes: usize,
@@ -23,6 +29,9 @@ pub(crate) struct AskOptions {
     /// Milliseconds for which it calls, after a quarter as many for warm-up
     #[arg(long)]
     milliseconds: u64,
+    /// Keeps requests until its heap has no room, and calls no more
+    #[arg(long)]
+    fills: bool,
 }
 
 /// Makes calls for some time, says that it has begun, and at the end the number of calls per second.
@@ -33,7 +42,12 @@ pub(crate) struct AskOptions {
 pub(crate) fn ask(options: &AskOptions) -> Result<(), Error> {
     let lasts = Duration::from_millis(options.milliseconds);
     runtime()?.block_on(in_time(async {
-        let client = Arc::new(by_daemon::client(&options.socket, "large").await?);
+        let client = Arc::new(by_daemon::client_of(&options.service, &options.socket, "large").await?);
+        if options.fills {
+            let _kept = fill(&client.heap(), options.bytes);
+            println!("begun");
+            std::future::pending::<()>().await;
+        }
         let round = async |lasts| {
             let (client, ends) = (Arc::clone(&client), Instant::now() + lasts);
             let one = move || keep_calling(Arc::clone(&client), options.bytes, ends);
@@ -51,6 +65,18 @@ pub(crate) fn ask(options: &AskOptions) -> Result<(), Error> {
         println!("calls per second: {}", f64::from(calls) / begun.elapsed().as_secs_f64());
         Ok(())
     }))
+}
+
+/// Makes requests until the heap has no room for another.
+fn fill(heap: &Heap, bytes: usize) -> Vec<Question> {
+    let mut kept = Vec::new();
+    loop {
+        let mut question = Question::new_in(heap);
+        if question.payload_mut().try_reserve(bytes).is_err() {
+            return kept;
+        }
+        kept.push(question);
+    }
 }
 
 /// Makes one call after another, and returns their number.

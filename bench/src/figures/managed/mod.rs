@@ -11,11 +11,13 @@
 //! | [`chain`], [`operated`] | the processes between the two applications, and a daemon in this process |
 //! | [`by_daemon`], [`by_tonic`], [`by_hand`] | the two applications |
 //! | [`customers`], [`flow`] | the names in their calls, and calls that flow while something happens |
+//! | [`beside`] | an application beside others that misbehave, or whose engines change |
 //! | [`qos`], [`large`] | an application with small calls beside one with large requests |
 //! | [`envoy`] | settings of Envoy |
 //! | [`hotel`] | another program, of five services |
 //! | [`process`] | a process, its output and its memory |
 
+mod beside;
 mod bind;
 mod by_daemon;
 mod by_hand;
@@ -80,7 +82,7 @@ mod reservation {
 /// The rows to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Measure this part alone, most by the number of a table or figure of the seed: memory, 3.2, 3.4, 3.5, 3.6, 3.7a, 3.7b, threads, bind, upgrade, qos or instructions
+    /// Measure this part alone, most by the number of a table or figure of the seed: memory, 3.2, 3.4, 3.5, 3.6, 3.7a, 3.7b, threads, bind, upgrade, qos, beside or instructions
     #[arg(long)]
     only: Option<String>,
 }
@@ -105,6 +107,7 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
         ("bind", bind::run),
         ("upgrade", upgrade::run),
         ("qos", qos::rows),
+        ("beside", beside::run),
         ("instructions", counted::run),
     ];
     let is_wanted = |name: &str| options.only.as_deref().is_none_or(|only| only == name);
@@ -129,6 +132,9 @@ pub(crate) struct ServeOptions {
     /// Socket of the daemon through which it serves; without one, it serves gRPC by tonic
     #[arg(long)]
     socket: Option<PathBuf>,
+    /// Name of the service
+    #[arg(long, default_value = SERVICE)]
+    service: String,
     /// Serves by a TCP socket alone
     #[arg(long)]
     by_hand: bool,
@@ -153,7 +159,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<(), Error> {
     };
     runtime.block_on(async {
         match &options.socket {
-            Some(socket) => by_daemon::serve(socket).await,
+            Some(socket) => by_daemon::serve(socket, &options.service).await,
             None => by_tonic::serve().await,
         }
     })

@@ -1,6 +1,7 @@
 //! A process of a measurement.
 
 use crate::{Error, ErrorKind};
+use rustix::process::{Pid, Signal};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -38,6 +39,12 @@ impl Process {
                 return Ok(rest.trim().to_owned());
             }
         }
+    }
+
+    /// Stops the process: it does nothing any more until it is killed.
+    pub(super) fn stop(&self) -> Result<(), Error> {
+        rustix::process::kill_process(Pid::from_child(&self.child), Signal::STOP)
+            .map_err(|error| failed(error.into()))
     }
 
     /// Returns the number of MiB of the process in memory.

@@ -3,7 +3,7 @@
 use super::chain::{Chain, Way};
 use super::envoy::{self, Filter};
 use crate::Error;
-use crate::harness::{Effort, Paired, alternate};
+use crate::harness::{Effort, Paired, alternate, median};
 use crate::report::{Budget, Report};
 use crate::rpc::{Load, Sample};
 
@@ -12,6 +12,9 @@ const TO_TONIC: Budget = Budget::AtMost(0.65);
 const TO_ENVOYS: Budget = Budget::AtMost(0.2);
 const P99_TO_ENVOYS: Budget = Budget::AtMost(0.25);
 const GRPC_TO_ENVOYS: Budget = Budget::AtMost(0.35);
+
+/// Budget in microseconds of the median between two applications of one host, which grpc#19959 asks for.
+const ONE_HOST: Budget = Budget::AtMost(20.0);
 
 /// Budgets of calls per second with [`SEVERAL`] in flight.
 const RATE_TO_TONIC: Budget = Budget::AtLeast(2.0);
@@ -54,6 +57,7 @@ impl Way {
             Self::Envoys { filter: Filter::None } => "tonic and two Envoys".to_owned(),
             Self::Envoys { filter: Filter::Limit } => "tonic and two Envoys with a limit".to_owned(),
             Self::Envoys { filter: Filter::Acl } => "tonic and two Envoys with an acl".to_owned(),
+            Self::OneDaemon => "one daemon".to_owned(),
             Self::Daemons { engine } => format!("daemons{}", with(engine)),
             Self::OverGrpc { engine } => format!("daemons over gRPC{}", with(engine)),
         }
@@ -112,7 +116,13 @@ pub(super) fn one_at_a_time(report: &mut Report, effort: Effort) -> Result<(), E
             report.compare(&format!("{name}, p99"), paired, |it| it.p99_us, p99);
         })?;
     }
-    Ok(())
+    pair(report, (NATIVE, Way::OneDaemon), load, effort.pick(8, 2), |report, paired| {
+        let name = "64 bytes, one at a time, between two applications of one daemon";
+        let medians: Vec<_> = paired.b().iter().map(|it| it.p50_us).collect();
+        report.bounded(format!("{name}, p50"), median(&medians).unwrap_or(f64::NAN), "us", ONE_HOST);
+        report.median(format!("{name}, p99"), &paired.b(), |it| it.p99_us, "us");
+        report.compare(&format!("{name}, to {}, p50", NATIVE.name()), paired, |it| it.p50_us, None);
+    })
 }
 
 /// Measures calls per second of 64 bytes: Figure 3.5.
@@ -177,6 +187,7 @@ pub(super) fn policies(report: &mut Report, effort: Effort) -> Result<(), Error>
         (NATIVE, limit, Some(WITH_LIMIT)),
         (NATIVE, acl, Some(WITH_ACL)),
         (ENVOYS, Way::Envoys { filter: Filter::Limit }, None),
+        (ENVOYS, Way::Envoys { filter: Filter::Acl }, None),
     ];
     for (a, b, budget) in pairs {
         pair(report, (a, b), load, effort.pick(8, 2), |report, paired| {

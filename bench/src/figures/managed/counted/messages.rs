@@ -46,8 +46,8 @@ pub(super) fn instructions(report: &mut Report, iterations: u64) -> Result<(), E
         let ratio = |[plan, prost]: [f64; 2]| plan / prost;
         let both = [encoding[0] + decoding[0], encoding[1] + decoding[1]];
         report.bounded(format!("{of}, encoded and decoded, plan to prost"), ratio(both), "x", budget);
-        report.figure(format!("{of}, encoded, plan to prost"), ratio(encoding), "x");
-        report.figure(format!("{of}, decoded, plan to prost"), ratio(decoding), "x");
+        report.bounded(format!("{of}, encoded, plan to prost"), ratio(encoding), "x", budget);
+        report.bounded(format!("{of}, decoded, plan to prost"), ratio(decoding), "x", budget);
     }
     Ok(())
 }
