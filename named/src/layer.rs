@@ -150,6 +150,22 @@ impl Layer {
     }
 }
 
+#[cfg(feature = "queue")]
+impl Layer {
+    /// Returns the name of a Chunnel whose two ends answer each other; `None` for the others.
+    pub(crate) fn for_two(&self) -> Option<&'static str> {
+        match self {
+            Self::MaybeLocal => Some("maybe-local"),
+            Self::Noise => Some("noise"),
+            #[cfg(feature = "quic")]
+            Self::Quic => Some("quic"),
+            Self::Reliable { .. } => Some("reliable"),
+            Self::Tls => Some("tls"),
+            _ => None,
+        }
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests panic to fail")]
 mod tests {

@@ -19,7 +19,8 @@
 //!
 //! [`Transport`] is a datapath by name, and [`OverDatapath`] is work that runs over any of them: [`Connecting`] and
 //! [`Listening`] are such work, which end in an [`AnyConnection`]. So are [`Calling`] and [`Serving`], for calls and their
-//! answers: they end in an [`AnyCaller`] and an [`AnyServer`].
+//! answers: they end in an [`AnyCaller`] and an [`AnyServer`]. [`connect`] also knows
+//! topics of messaging services, which are no datapaths: an end of a topic has no peer to agree with.
 
 #![forbid(unsafe_code)]
 
@@ -32,10 +33,12 @@ mod layer;
 mod losses;
 mod options;
 mod stack;
+#[cfg(feature = "queue")]
+mod topics;
 mod transport;
 mod unknown;
 
-pub use any::{AnyConnection, AnyIncoming, Connecting, Listened, Listening};
+pub use any::{AnyConnection, AnyIncoming, Connecting, Listened, Listening, connect};
 pub use call_format::CallFormat;
 pub use calls::{
     AnyCall, AnyCaller, AnyResponses, AnyServer, ArrivedCall, Calling, RequestSender, RequestsToSend,
@@ -47,5 +50,7 @@ pub use losses::{Counted, Loss, Losses};
 pub use options::Options;
 use stack::Element;
 pub use stack::Stack;
+#[cfg(feature = "queue")]
+pub use topics::TopicAddress;
 pub use transport::{OverDatapath, Transport};
 pub use unknown::Unknown;

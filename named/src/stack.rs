@@ -37,15 +37,20 @@ impl Stack {
     }
 
     /// Returns true if the stack has this layer, in an alternative or not.
-    pub(crate) fn has(&self, layer: &Layer) -> bool {
-        has(&self.elements, layer)
+    pub(crate) fn has(&self, wanted: &Layer) -> bool {
+        self.find(&|layer| layer == wanted).is_some()
+    }
+
+    /// Returns the first layer, in an alternative or not, of which `wanted` is true.
+    pub(crate) fn find(&self, wanted: &dyn Fn(&Layer) -> bool) -> Option<&Layer> {
+        find(&self.elements, wanted)
     }
 }
 
-fn has(elements: &[Element], wanted: &Layer) -> bool {
-    elements.iter().any(|element| match element {
-        Element::Layer(layer) => layer == wanted,
-        Element::Alternatives(branches) => branches.iter().any(|branch| has(branch, wanted)),
+fn find<'s>(elements: &'s [Element], wanted: &dyn Fn(&Layer) -> bool) -> Option<&'s Layer> {
+    elements.iter().find_map(|element| match element {
+        Element::Layer(layer) => wanted(layer).then_some(layer),
+        Element::Alternatives(branches) => branches.iter().find_map(|branch| find(branch, wanted)),
     })
 }
 

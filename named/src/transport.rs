@@ -63,6 +63,9 @@ impl Transport {
         Self::Caladan,
     ];
 
+    /// The name that stands for topics, to which a program only [connects](crate::connect).
+    pub const TOPIC: &str = "topic";
+
     /// Runs `work` over this datapath.
     ///
     /// # Errors
@@ -128,6 +131,9 @@ impl FromStr for Transport {
     type Err = Unknown;
 
     fn from_str(name: &str) -> Result<Self, Unknown> {
+        if cfg!(feature = "queue") && name == Self::TOPIC {
+            return Err(Unknown::new("a topic is connected to: it has no listeners, and carries no calls"));
+        }
         Self::ALL.iter().copied().find(|transport| transport.name() == name).ok_or_else(|| {
             let known: Vec<_> = Self::ALL.iter().map(|transport| transport.name()).collect();
             Unknown::new(format!("`{name}` is no datapath of this build, which has {}", known.join(", ")))

@@ -246,6 +246,11 @@ int bertha_options_set(uint64_t options,
 // The datapath is udp, tcp, unix, unix-stream or shm, or another that the library was built with. The address is IP:PORT, HOST:PORT, or
 // unix:PATH for the last three. The stack has the Chunnels, top first, with alternatives: "ordered,reliable,tls|checksum". The options may be 0. The
 // time is in milliseconds; -1 is without limit. When it is up, the connection is given up.
+//
+// With the datapath topic, the connection publishes to a topic of a messaging service: the address is memory:TOPIC, within this process, or
+// nats://HOST:PORT/TOPIC, kafka://, redis://, sqs://, pubsub:// or azure://, if the library was built with it. With ?subscription=NAME
+// behind the address the connection receives instead, and ?create=yes makes the topic unless it exists; an ampersand joins the two. Ends of topics do
+// not agree on stacks.
 int bertha_connect(const char *datapath,
                    const char *address,
                    const char *stack,
@@ -294,16 +299,26 @@ int bertha_send(uint64_t connection,
 
 // Receives a message into memory of this capacity, and writes its length. A message that is longer stays for the next
 // call: the function returns BERTHA_TOO_LARGE, and writes its length all the same.
-int bertha_receive(uint64_t connection, void *data, size_t capacity, size_t *length, int64_t milliseconds);
+//
+// A message of a topic is acknowledged, before any work with it: bertha_receive_buffer and bertha_acknowledge leave time for it.
+int bertha_receive(uint64_t connection,
+                   void *data,
+                   size_t capacity,
+                   size_t *length,
+                   int64_t milliseconds);
 
 // Makes a buffer of this length for a message of this connection. Its bytes may hold anything.
 int bertha_buffer_create(uint64_t connection, size_t length, struct bertha_buffer *buffer);
 
-// Releases a buffer.
+// Releases a buffer. A message of a topic that was not acknowledged is delivered again.
 int bertha_buffer_release(const struct bertha_buffer *buffer);
 
 // Receives a message, without a copy. The caller releases the buffer, or sends it, over any connection.
 int bertha_receive_buffer(uint64_t connection, struct bertha_buffer *buffer, int64_t milliseconds);
+
+// Acknowledges the message of a topic, whose work is done, so that it is not delivered again, and releases its buffer. Other
+// buffers are only released.
+int bertha_acknowledge(const struct bertha_buffer *buffer);
 
 // Sends a buffer, without a copy. The buffer is the library's again, unless the function returns BERTHA_WOULD_BLOCK,
 // BERTHA_TOO_LARGE, BERTHA_BAD_HANDLE or BERTHA_BAD_ARGUMENT.

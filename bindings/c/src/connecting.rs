@@ -4,7 +4,8 @@ use crate::failure::Failure;
 use crate::readiness::Readiness;
 use crate::task::Task;
 use crate::wait::{Limit, wait};
-use bertha_named::{AnyCaller, AnyConnection, OverDatapath, Transport};
+use bertha::Error;
+use bertha_named::{AnyCaller, AnyConnection};
 use std::fmt;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -26,17 +27,12 @@ impl<T: Clone + Send + 'static> Making<T> {
     ///
     /// # Errors
     /// [`BERTHA_EXHAUSTED`](crate::code::Code::BERTHA_EXHAUSTED) if there is no runtime.
-    pub(crate) fn begin<W>(over: Transport, connecting: W) -> Result<Arc<Self>, Failure>
-    where
-        W: OverDatapath<Output = T> + Send + 'static,
-    {
+    pub(crate) fn begin(
+        making: impl Future<Output = Result<T, Error>> + Send + 'static,
+    ) -> Result<Arc<Self>, Failure> {
         let (released, readiness) = (CancellationToken::new(), Arc::default());
-        let task =
-            Task::begin(
-                &released,
-                &readiness,
-                async move { over.run(connecting).await.map_err(Failure::from) },
-            )?;
+        let making = async { making.await.map_err(Failure::from) };
+        let task = Task::begin(&released, &readiness, making)?;
         Ok(Arc::new(Self { released, readiness, task }))
     }
 

@@ -110,6 +110,15 @@ fn a_thousand_calls_in_flight_end_once_each() {
     run("calls_in_flight", &[]);
 }
 
+/// A further topic, of a service, is in BERTHA_C_TOPIC; the library has it by the feature of its service.
+#[test]
+fn messages_of_a_topic_are_acknowledged_after_the_work() {
+    run("topics", &["memory:orders"]);
+    if let Ok(address) = std::env::var("BERTHA_C_TOPIC") {
+        run("topics", &[&address]);
+    }
+}
+
 #[test]
 fn an_installed_library_is_found_by_pkg_config() {
     let prefix = tempfile::tempdir().unwrap();

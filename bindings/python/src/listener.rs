@@ -5,7 +5,7 @@ use crate::operation::{Operation, Shape, Work};
 use crate::runtime;
 use crate::server::Server;
 use crate::task::Task;
-use bertha_named::{Connecting, Listening, Options, Stack, Transport};
+use bertha_named::{Listening, Options, Stack, Transport};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -16,11 +16,15 @@ pub(crate) fn read(
     settings: &[(String, String)],
 ) -> Result<(Transport, Stack, Options), Failure> {
     let (datapath, stack) = (datapath.parse::<Transport>()?, stack.parse::<Stack>()?);
+    Ok((datapath, stack, read_settings(settings)?))
+}
+
+fn read_settings(settings: &[(String, String)]) -> Result<Options, Failure> {
     let mut options = Options::default();
     for (name, value) in settings {
         options.set(name, value)?;
     }
-    Ok((datapath, stack, options))
+    Ok(options)
 }
 
 /// Begins to connect.
@@ -32,9 +36,9 @@ pub(crate) fn connect(
     settings: Vec<(String, String)>,
 ) -> PyResult<Operation> {
     runtime::handle()?;
-    let (datapath, stack, options) = read(datapath, stack, &settings)?;
-    let connecting = Connecting::new(stack, address, options);
-    let task = Task::begin(async move { datapath.run(connecting).await.map_err(Failure::from) })?;
+    let options = read_settings(&settings)?;
+    let connecting = bertha_named::connect(datapath, address, stack, options).map_err(Failure::from)?;
+    let task = Task::begin(async { connecting.await.map_err(Failure::from) })?;
     Ok(Operation::new(Work::Connect(task.ends_with_operation()), Shape::Plain))
 }
 

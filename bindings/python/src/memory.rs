@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use bertha::Buf;
-use pyo3::exceptions::PyBufferError;
+use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -140,16 +140,44 @@ pub(crate) fn message(object: &Bound<'_, PyAny>, make: impl FnOnce(usize) -> PyR
         message[..bytes.len()].copy_from_slice(bytes);
         return Ok(message);
     }
-    if object.is_exact_instance_of::<PyMemoryView>() {
-        let exporter = object.getattr("obj")?;
-        if exporter.get_type().is(class(object.py())?) {
-            return taken(object, &exporter, make);
-        }
+    if let Some(exporter) = exporter(object)? {
+        return taken(object, &exporter, make);
     }
     let bytes = Bytes::of(object)?;
     let mut message = make(bytes.len())?;
     bytes.copy_to(&mut message);
     Ok(message)
+}
+
+/// Returns the object behind a view of a message's memory; `None` for any other object.
+fn exporter<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if !object.is_exact_instance_of::<PyMemoryView>() {
+        return Ok(None);
+    }
+    let exporter = object.getattr("obj")?;
+    Ok(exporter.get_type().is(class(object.py())?).then_some(exporter))
+}
+
+/// Acknowledges the message behind its only view, which is released.
+///
+/// # Errors
+/// `TypeError` if the object is no view of a message; `BufferError` if the message has further views: the last of them is to be given.
+pub(crate) fn acknowledge(view: &Bound<'_, PyAny>) -> PyResult<()> {
+    let Some(exporter) = exporter(view)? else {
+        return Err(PyTypeError::new_err(
+            "what is acknowledged is a view that `receive_buffer` has returned",
+        ));
+    };
+    view.call_method0("release")?;
+    // SAFETY: the object is of our class, and alive; nothing below runs Python.
+    let held = unsafe { held(exporter.as_ptr()) };
+    if held.exports > 0 {
+        return Err(PyBufferError::new_err("the message has further views: acknowledge the last of them"));
+    }
+    if let Some(message) = held.message.take() {
+        message.done();
+    }
+    Ok(())
 }
 
 /// Takes the message from behind its only view, which is released.

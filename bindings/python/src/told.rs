@@ -14,14 +14,17 @@ fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
 /// Returns the stack in use, and the reasons for it.
 pub(crate) fn explanation<'py>(py: Python<'py>, any: &dyn AnyConnection) -> PyResult<Bound<'py, PyAny>> {
     let agreement = any.agreement();
+    let notes = agreement.iter().flat_map(|agreement| agreement.notes()).map(ToString::to_string);
     let fields = PyDict::new(py);
-    fields.set_item("text", agreement.to_string())?;
-    fields.set_item("chunnels", PyTuple::new(py, agreement.chunnels().collect::<Vec<_>>())?)?;
-    fields.set_item("reasons", agreement.reasons())?;
-    let notes = agreement.notes().iter().map(ToString::to_string);
+    fields.set_item("text", any.explain())?;
+    fields.set_item("chunnels", PyTuple::new(py, any.chunnels())?)?;
+    fields.set_item("reasons", agreement.as_ref().map_or("", |agreement| agreement.reasons()))?;
     fields.set_item("notes", PyTuple::new(py, notes.collect::<Vec<_>>())?)?;
-    fields.set_item("round", agreement.round())?;
-    fields.set_item("is_authenticated", agreement.is_authenticated())?;
+    fields.set_item("round", agreement.as_ref().map_or(0, |agreement| agreement.round()))?;
+    fields.set_item(
+        "is_authenticated",
+        agreement.as_ref().is_some_and(|agreement| agreement.is_authenticated()),
+    )?;
     class(py, "Explanation")?.call((), Some(&fields))
 }
 

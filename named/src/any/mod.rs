@@ -3,8 +3,8 @@
 mod connecting;
 mod listening;
 
-pub use connecting::Connecting;
 pub(crate) use connecting::host_of;
+pub use connecting::{Connecting, connect};
 pub use listening::{AnyIncoming, Listened, Listening};
 
 use bertha::core::BoxFuture;
@@ -47,6 +47,8 @@ pub trait AnyConnection: Send + Sync {
     fn upgrade(&self, to: Pick) -> Option<BoxFuture<'static, Result<(), Error>>>;
     /// Returns the stack in use, and the reasons for it.
     fn explain(&self) -> String;
+    /// Returns the names of the Chunnels in use, top first.
+    fn chunnels(&self) -> Vec<&'static str>;
     /// Returns the number of messages that arrived damaged, late or forged, and were dropped.
     fn dropped(&self) -> u64;
     /// Returns the number of dropped messages that lacked the proof that they needed.
@@ -59,8 +61,8 @@ pub trait AnyConnection: Send + Sync {
     fn local_address(&self) -> Addr;
     /// Returns the identity that the peer has proved.
     fn peer_identity(&self) -> Option<String>;
-    /// Returns what [`explain`](Self::explain) tells, by parts.
-    fn agreement(&self) -> Arc<Agreement>;
+    /// Returns what [`explain`](Self::explain) tells, by parts; `None` for an end of a topic, which agrees with nobody.
+    fn agreement(&self) -> Option<Arc<Agreement>>;
     /// Returns what [`statistics`](Self::statistics) tells, by parts.
     fn observed(&self) -> Statistics;
 }
@@ -116,6 +118,10 @@ impl<C: Connection<Data = Buf>> AnyConnection for Known<C> {
         self.connection.explain().to_string()
     }
 
+    fn chunnels(&self) -> Vec<&'static str> {
+        self.connection.explain().chunnels().collect()
+    }
+
     fn dropped(&self) -> u64 {
         self.connection.dropped()
     }
@@ -140,8 +146,8 @@ impl<C: Connection<Data = Buf>> AnyConnection for Known<C> {
         self.connection.peer_identity().map(|identity| identity.to_string())
     }
 
-    fn agreement(&self) -> Arc<Agreement> {
-        self.connection.explain()
+    fn agreement(&self) -> Option<Arc<Agreement>> {
+        Some(self.connection.explain())
     }
 
     fn observed(&self) -> Statistics {

@@ -44,7 +44,7 @@ pub unsafe extern "C" fn bertha_buffer_create(connection: u64, length: usize, bu
     })
 }
 
-/// Releases a buffer.
+/// Releases a buffer. A message of a topic that was not acknowledged is delivered again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bertha_buffer_release(buffer: *const Buffer) -> c_int {
     guarded(|| {
@@ -69,5 +69,16 @@ pub unsafe extern "C" fn bertha_receive_buffer(
         let message = connection.receiving.receive(limit)?;
         connection.count_received(1, message.len());
         give([message], &mut out)
+    })
+}
+
+/// Acknowledges the message of a topic, whose work is done, so that it is not delivered again, and releases its buffer. Other
+/// buffers are only released.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bertha_acknowledge(buffer: *const Buffer) -> c_int {
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        let buffer = unsafe { copied(buffer, 1) }?;
+        object::take_buffer(buffer[0].handle).map(Buf::done)
     })
 }

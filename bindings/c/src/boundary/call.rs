@@ -102,7 +102,7 @@ pub unsafe extern "C" fn bertha_client(
         // SAFETY: the caller's promise.
         let (datapath, address, stack) = unsafe { place(datapath, address, stack) }?;
         let options = object::options_or_default(options)?;
-        let client = Client::begin(datapath, Calling::new(stack, address, options))?;
+        let client = Client::begin(datapath.run(Calling::new(stack, address, options)))?;
         if limit != Limit::Now {
             client.outcome(limit).inspect_err(|_| client.release())?;
         }

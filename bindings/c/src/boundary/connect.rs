@@ -39,9 +39,13 @@ unsafe fn begin(
     options: u64,
 ) -> Result<Arc<Connecting>, Failure> {
     // SAFETY: as above.
-    let (datapath, address, stack) = unsafe { place(datapath, address, stack) }?;
+    let datapath = unsafe { text(datapath) }?;
+    // SAFETY: as above.
+    let address = unsafe { text(address) }?;
+    // SAFETY: as above.
+    let stack = unsafe { text(stack) }?;
     let options = object::options_or_default(options)?;
-    Connecting::begin(datapath, named::Connecting::new(stack, address, options))
+    Connecting::begin(named::connect(datapath, address, stack, options).map_err(Error::from)?)
 }
 
 /// Connects to the server at an address, and agrees with it on a stack.
@@ -49,6 +53,11 @@ unsafe fn begin(
 /// The datapath is udp, tcp, unix, unix-stream or shm, or another that the library was built with. The address is IP:PORT, HOST:PORT, or
 /// unix:PATH for the last three. The stack has the Chunnels, top first, with alternatives: "ordered,reliable,tls|checksum". The options may be 0. The
 /// time is in milliseconds; -1 is without limit. When it is up, the connection is given up.
+///
+/// With the datapath topic, the connection publishes to a topic of a messaging service: the address is memory:TOPIC, within this process, or
+/// nats://HOST:PORT/TOPIC, kafka://, redis://, sqs://, pubsub:// or azure://, if the library was built with it. With ?subscription=NAME
+/// behind the address the connection receives instead, and ?create=yes makes the topic unless it exists; an ampersand joins the two. Ends of topics do
+/// not agree on stacks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bertha_connect(
     datapath: *const c_char,

@@ -35,6 +35,8 @@ pub unsafe extern "C" fn bertha_send(
 
 /// Receives a message into memory of this capacity, and writes its length. A message that is longer stays for the next
 /// call: the function returns BERTHA_TOO_LARGE, and writes its length all the same.
+///
+/// A message of a topic is acknowledged, before any work with it: bertha_receive_buffer and bertha_acknowledge leave time for it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bertha_receive(
     connection: u64,
@@ -59,6 +61,7 @@ pub unsafe extern "C" fn bertha_receive(
         }
         memory.write(&message);
         connection.count_received(1, message.len());
+        message.done();
         Ok(())
     })
 }

@@ -31,6 +31,8 @@ class Connection:
         """Receives a message as bytes."""
     def receive_buffer(self) -> Operation[memoryview]:
         """Receives a message as a view of the memory in which it has arrived."""
+    def acknowledge(self, view: memoryview) -> None:
+        """Acknowledges the message of a topic, whose work is done, and releases its view. Other views are only released."""
     def receive_burst(self, most: int = 64) -> Operation[List[bytes]]:
         """Receives the messages that are there: at least one, at most `most`."""
     def buffer(self, length: int) -> memoryview:

@@ -13,6 +13,9 @@ class connect:
 
     The datapath is udp, tcp, unix, unix-stream or shm. The address is IP:PORT, HOST:PORT, or unix:PATH for the last three. The stack has the
     Chunnels, top first, with alternatives: "ordered,reliable,tls|checksum".
+
+    With the datapath topic, the connection publishes to a topic of a messaging service, "memory:TOPIC" or "nats://HOST:PORT/TOPIC", or receives from it with
+    "?subscription=NAME" behind the address; "?create=yes" makes the topic unless it exists.
     """
 
     def __init__(self, datapath: str, address: str, stack: str = "", **options: Any) -> None:

@@ -36,6 +36,10 @@ class Connection:
         """Receives a message as a view of the memory in which it has arrived."""
         return self._of.receive_buffer().wait(timeout)
 
+    def acknowledge(self, view: memoryview) -> None:
+        """Acknowledges the message of a topic, whose work is done, and releases its view. Other views are only released."""
+        self._of.acknowledge(view)
+
     def receive_burst(self, most: int = 64, timeout: Optional[float] = None) -> List[bytes]:
         """Receives the messages that are there: at least one, at most `most`."""
         return self._of.receive_burst(most).wait(timeout)

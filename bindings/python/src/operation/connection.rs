@@ -107,6 +107,13 @@ impl Connection {
         self.receiving(None, Shape::View)
     }
 
+    /// Acknowledges the message of a topic, whose work is done, and releases its view. Other views are only released.
+    #[allow(clippy::unused_self, reason = "programs look for it here")]
+    fn acknowledge(&self, view: &Bound<'_, PyAny>) -> PyResult<()> {
+        runtime::handle()?;
+        memory::acknowledge(view)
+    }
+
     /// Receives the messages that are there: at least one, at most `most`.
     #[pyo3(signature = (most = 64))]
     fn receive_burst(&self, most: usize) -> PyResult<Operation> {

@@ -144,7 +144,12 @@ impl Outcome {
     fn into_python(self, py: Python<'_>, shape: &Shape) -> PyResult<Option<Py<PyAny>>> {
         let message = |message: Buf| match shape {
             Shape::View => memory::view(py, message).map(Bound::unbind),
-            _ => Ok(PyBytes::new(py, &message).into_any().unbind()),
+            _ => {
+                let bytes = PyBytes::new(py, &message).into_any().unbind();
+                // A program that has its copy does not tell when its work is done.
+                message.done();
+                Ok(bytes)
+            }
         };
         Ok(match self {
             Self::Nothing => None,
