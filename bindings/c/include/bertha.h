@@ -111,7 +111,7 @@ struct bertha_buffer {
   uint64_t handle;
 };
 
-// A name and a value that go with a call, beside its request. Names have letters in lower case, digits, `-`, `_` and `.`; values are
+// A name and a value that go with a call, beside its request, or with its answer. Names have letters in lower case, digits, `-`, `_` and `.`; values are
 // bytes. A call has at most 64 of them, of 8 KiB together.
 struct bertha_entry {
   // The name.
@@ -396,13 +396,19 @@ int bertha_serve(const char *datapath,
 // Writes what a call is that has arrived. Its descriptor is readable once it is cancelled.
 int bertha_call_arrival(uint64_t call, struct bertha_arrival *arrival);
 
-// Writes the first value of a name of the metadata of a call that has arrived, and its length. BERTHA_END says that there is none. If
-// there is no room, the function returns BERTHA_TOO_LARGE, and writes the length alone.
+// Writes the first value of a name of the metadata of a call that has arrived, or of the answer to a call that was made, and its length. BERTHA_END
+// says that there is none. If there is no room, the function returns BERTHA_TOO_LARGE, and writes the length alone.
+//
+// The metadata of an answer comes with the response, with the end of a stream of responses, or with the failure; it is BERTHA_WOULD_BLOCK before.
 int bertha_call_metadata(uint64_t call,
                          const char *name,
                          void *value,
                          size_t capacity,
                          size_t *length);
+
+// Adds a name and a value to the metadata that goes with the answer to a call that has arrived, or with its failure: before either.
+int bertha_call_add_metadata(uint64_t call,
+                             const struct bertha_entry *entry);
 
 // Answers a call that has arrived, and releases its handle; after responses of a stream it is the last of them. BERTHA_END says that
 // no client waits for the answer any more.

@@ -8,11 +8,11 @@ use crate::readiness::Readiness;
 use crate::source::{Filling, Source};
 use crate::wait::Limit;
 use bertha::Buf;
-use bertha::rpc::{self, Answer, FailureKind};
+use bertha::rpc::{self, Answer, FailureKind, Metadata};
 use bertha_named::{AnyCall, AnyCaller, RequestSender, requests};
 use parking_lot::Mutex;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -24,11 +24,15 @@ pub(crate) struct Streams {
     pub(crate) responses: bool,
 }
 
+/// The metadata of the answer, once the call is over.
+type Trailers = OnceLock<Metadata>;
+
 /// A call under way.
 pub(crate) struct Asked {
     released: CancellationToken,
     readiness: Arc<Readiness>,
     pub(crate) responses: Source<Buf>,
+    trailers: Arc<Trailers>,
     outlet: Outlet,
     /// Present until the stream of requests ends.
     requests: Mutex<Option<RequestSender>>,
@@ -48,10 +52,22 @@ impl Asked {
         let (sender, stream) = requests();
         let sender = streams.requests.then_some(sender);
         call.requests = streams.requests.then_some(stream);
-        let responses =
-            Source::begin(&released, &readiness, |filling| ask(client, call, streams.responses, filling))?;
+        let trailers = Arc::<Trailers>::default();
+        let told = trailers.clone();
+        let responses = Source::begin(&released, &readiness, |filling| {
+            ask(client, call, streams.responses, filling, told)
+        })?;
         let outlet = Outlet::new(released.clone(), readiness.clone());
-        Ok(Arc::new(Self { released, readiness, responses, outlet, requests: Mutex::new(sender) }))
+        Ok(Arc::new(Self { released, readiness, responses, trailers, outlet, requests: Mutex::new(sender) }))
+    }
+
+    /// Returns the metadata that has come with the end of the call.
+    ///
+    /// # Errors
+    /// [`BERTHA_WOULD_BLOCK`](Code::BERTHA_WOULD_BLOCK) before its end.
+    pub(crate) fn trailers(&self) -> Result<&Metadata, Failure> {
+        let early = || Failure::new(Code::BERTHA_WOULD_BLOCK, "the metadata comes with the end of the call");
+        self.trailers.get().ok_or_else(early)
     }
 
     /// Sends a further request.
@@ -85,27 +101,58 @@ impl Asked {
 }
 
 /// Receives the response to a call, or a stream of them.
-async fn ask(client: Arc<Client>, call: AnyCall, is_stream: bool, filling: Filling<Buf>) -> Failure {
+async fn ask(
+    client: Arc<Client>,
+    call: AnyCall,
+    is_stream: bool,
+    filling: Filling<Buf>,
+    trailers: Arc<Trailers>,
+) -> Failure {
     let received = if is_stream {
-        ask_for_stream(&client, call, &filling).await
+        ask_for_stream(&client, call, &filling, &trailers).await
     } else {
-        ask_once(&client, call, &filling).await
+        ask_once(&client, call, &filling, &trailers).await
     };
+    // A call that has not reached the service has none.
+    trailers.get_or_init(Metadata::new);
     received.err().unwrap_or(Failure::END)
 }
 
-async fn ask_once(client: &Client, call: AnyCall, filling: &Filling<Buf>) -> Result<(), Failure> {
-    filling.push(answer(client, call).await?.response);
+async fn ask_once(
+    client: &Client,
+    mut call: AnyCall,
+    filling: &Filling<Buf>,
+    trailers: &Trailers,
+) -> Result<(), Failure> {
+    let caller = caller(client, &mut call).await?;
+    let answer = caller.ask(call).await.map_err(|failure| failed(&failure, trailers))?;
+    trailers.get_or_init(|| answer.trailers);
+    filling.push(answer.response);
     Ok(())
 }
 
-async fn ask_for_stream(client: &Client, mut call: AnyCall, filling: &Filling<Buf>) -> Result<(), Failure> {
-    let mut responses = caller(client, &mut call).await?.open(call).await?;
+async fn ask_for_stream(
+    client: &Client,
+    mut call: AnyCall,
+    filling: &Filling<Buf>,
+    trailers: &Trailers,
+) -> Result<(), Failure> {
+    let caller = caller(client, &mut call).await?;
+    let mut responses = caller.open(call).await.map_err(|failure| failed(&failure, trailers))?;
     loop {
         filling.has_room().await;
-        let Some(response) = responses.next().await else { return Ok(()) };
-        filling.push(response?);
+        let Some(response) = responses.next().await else {
+            trailers.get_or_init(|| responses.trailers().clone());
+            return Ok(());
+        };
+        filling.push(response.map_err(|failure| failed(&failure, trailers))?);
     }
+}
+
+/// Keeps what came with the failure of a call.
+fn failed(failure: &rpc::Failure, trailers: &Trailers) -> Failure {
+    trailers.get_or_init(|| failure.trailers().clone());
+    failure.clone().into()
 }
 
 /// Makes a call with one response.

@@ -18,7 +18,7 @@ fn the_programs_of_the_guide_print_what_it_says() {
     let programs: Vec<_> =
         guide.split("```c\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     let prefix = installed::prefix();
-    for (program, printed) in programs.iter().zip(["hello\n", "olleh\n", "a book\n"]) {
+    for (program, printed) in programs.iter().zip(["hello\n", "a book\n", "olleh\n"]) {
         let source = prefix.path().join("program.c");
         fs::write(&source, program).unwrap();
         assert_eq!(installed::run(&prefix, &source, &[]), printed);

@@ -47,7 +47,8 @@ fn the_header_is_that_of_the_functions() {
     assert!(there == made, "the header is old; write it anew with UPDATE_HEADER=1");
     let functions = made
         .lines()
-        .filter(|line| !line.starts_with("//") && line.contains("bertha_") && line.contains('('))
+        .filter(|line| !line.starts_with("//") && !line.starts_with("typedef"))
+        .filter(|line| line.contains("bertha_") && line.contains('('))
         .count();
     assert!(made.contains("bertha_connect(") && functions <= MOST, "{functions} functions");
 }

@@ -1,10 +1,11 @@
 //! Answers to calls that have arrived.
 
+use super::call::Entry;
 use super::guard::guarded;
-use super::pointers::{Memory, Out, bytes, text};
+use super::pointers::{Memory, Out, bytes, copied, text};
 use crate::code::Code;
 use crate::failure::Failure;
-use crate::object;
+use crate::object::{self, Object};
 use bertha::rpc;
 use std::ffi::{c_char, c_int, c_void};
 use std::time::Instant;
@@ -42,8 +43,10 @@ pub unsafe extern "C" fn bertha_call_arrival(call: u64, arrival: *mut Arrival) -
     })
 }
 
-/// Writes the first value of a name of the metadata of a call that has arrived, and its length. BERTHA_END says that there is none. If
-/// there is no room, the function returns BERTHA_TOO_LARGE, and writes the length alone.
+/// Writes the first value of a name of the metadata of a call that has arrived, or of the answer to a call that was made, and its length. BERTHA_END
+/// says that there is none. If there is no room, the function returns BERTHA_TOO_LARGE, and writes the length alone.
+///
+/// The metadata of an answer comes with the response, with the end of a stream of responses, or with the failure; it is BERTHA_WOULD_BLOCK before.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bertha_call_metadata(
     call: u64,
@@ -59,8 +62,13 @@ pub unsafe extern "C" fn bertha_call_metadata(
         let mut memory = unsafe { Memory::new(value, capacity) }?;
         // SAFETY: the caller's promise.
         let mut length = unsafe { Out::new(length) }?;
-        let call = object::arrived(call)?;
-        let found = call.call.context().metadata().get(name).ok_or(Failure::END)?;
+        let object = object::get(call)?;
+        let metadata = match &object {
+            Object::Arrived(call) => call.call.context().metadata(),
+            Object::Asked(call) => call.trailers()?,
+            object => return Err(object::other(object, "a call")),
+        };
+        let found = metadata.get(name).ok_or(Failure::END)?;
         length.write(0, found.len());
         if found.len() > capacity {
             let text = format!("a value of {} bytes, for memory of {capacity}", found.len());
@@ -68,6 +76,21 @@ pub unsafe extern "C" fn bertha_call_metadata(
         }
         memory.write(found);
         Ok(())
+    })
+}
+
+/// Adds a name and a value to the metadata that goes with the answer to a call that has arrived, or with its failure: before either.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bertha_call_add_metadata(call: u64, entry: *const Entry) -> c_int {
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        let entry = unsafe { copied(entry, 1) }?[0];
+        // SAFETY: the caller's promise.
+        let name = unsafe { text(entry.name) }?;
+        // SAFETY: the caller's promise.
+        let value = unsafe { bytes(entry.value, entry.length) }?;
+        let added = object::arrived(call)?.call.context().add_trailer(name, value);
+        added.map_err(|failure| Failure::argument(failure.text().to_owned()))
     })
 }
 

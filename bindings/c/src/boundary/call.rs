@@ -15,7 +15,7 @@ use bertha_named::{AnyCall, Calling, method};
 use std::ffi::{c_char, c_int, c_void};
 use std::time::Duration;
 
-/// A name and a value that go with a call, beside its request. Names have letters in lower case, digits, `-`, `_` and `.`; values are
+/// A name and a value that go with a call, beside its request, or with its answer. Names have letters in lower case, digits, `-`, `_` and `.`; values are
 /// bytes. A call has at most 64 of them, of 8 KiB together.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]

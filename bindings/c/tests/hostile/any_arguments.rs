@@ -119,13 +119,14 @@ impl World<'_> {
     }
 
     fn datapath(&mut self) -> *const c_char {
-        self.text(&[b"tcp\0", b"udp\0", b"tcp\0", b"memory\0"])
+        self.text(&[b"tcp\0", b"udp\0", b"tcp\0", b"topic\0"])
     }
 
     /// Returns an address without a name to resolve, and without a path.
     fn address(&mut self) -> *const c_char {
-        match self.byte() % 6 {
+        match self.byte() % 7 {
             0 => null(),
+            4 => c"memory:a?create=yes&subscription=b".as_ptr(),
             1 => LONG.as_ptr().cast(),
             2 => c"nonsense".as_ptr(),
             3 => self.address.as_ptr().cast(),
@@ -194,7 +195,7 @@ impl World<'_> {
     }
 
     fn step(&mut self) -> c_int {
-        let step = self.byte() % 41;
+        let step = self.byte() % 43;
         match step {
             0 => {
                 let out = self.place();
@@ -345,6 +346,16 @@ impl World<'_> {
                 let name = unsafe { CStr::from_ptr(bertha_code_name(c_int::from(self.byte()) - 99)) };
                 assert!(!name.is_empty());
                 0
+            }
+            40 => {
+                let buffer = self.buffer();
+                unsafe { bertha_acknowledge(&raw const buffer) }
+            }
+            41 => {
+                let ((value, length), handle) = (self.memory(), self.handle());
+                let entry = Entry { name: self.text(&[b"name\0", b"Name\0"]), value, length };
+                let place = if self.byte().is_multiple_of(8) { null() } else { &raw const entry };
+                unsafe { bertha_call_add_metadata(handle, place) }
             }
             _ => bertha_release(self.handle()),
         }

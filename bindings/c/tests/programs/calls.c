@@ -34,6 +34,7 @@ static void handle(void *context, uint64_t call, size_t method) {
         OK(bertha_answer(call, arrived.data, arrived.length));
         break;
     case LETTERS:
+        OK(bertha_call_add_metadata(call, &(struct bertha_entry){.name = "letters", .value = "all", .length = 3}));
         for (size_t place = 0; place < arrived.length; place++) OK(bertha_call_send(call, arrived.data + place, 1, SOON));
         OK(bertha_call_end(call));
         break;
@@ -57,6 +58,7 @@ static void handle(void *context, uint64_t call, size_t method) {
     }
     case DENY:
         CODE(BERTHA_BAD_ARGUMENT, bertha_fail(call, BERTHA_RESET, "no code of a call"));
+        OK(bertha_call_add_metadata(call, &(struct bertha_entry){.name = "seen", .value = "no", .length = 2}));
         OK(bertha_fail(call, BERTHA_CALL_DENIED, "not you"));
         break;
     case FORGET:
@@ -80,6 +82,9 @@ static void handle(void *context, uint64_t call, size_t method) {
         CODE(BERTHA_TOO_LARGE, bertha_call_metadata(call, "who", text, 1, &length));
         CHECK(length == 3);
         OK(bertha_call_metadata(call, "who", text, sizeof text, &length));
+        OK(bertha_call_add_metadata(call, &(struct bertha_entry){.name = "seen", .value = text, .length = length}));
+        CODE(BERTHA_BAD_ARGUMENT, bertha_call_add_metadata(call, &(struct bertha_entry){.name = "Seen"}));
+        CODE(BERTHA_BAD_HANDLE, bertha_call_add_metadata(client, &(struct bertha_entry){.name = "seen"}));
         OK(bertha_answer(call, text, length));
         break;
     }
@@ -125,11 +130,21 @@ int main(int count, char **arguments) {
     OK(bertha_call(client, &call, &buffer));
     CHECK(buffer.length == 3 && memcmp(buffer.data, "you", 3) == 0);
     OK(bertha_buffer_release(&buffer));
+    /* Metadata goes beside the response, too. */
+    uint64_t started = 0;
+    OK(bertha_call_start(client, &call, &started));
+    OK(bertha_call_receive(started, &buffer, SOON));
+    OK(bertha_buffer_release(&buffer));
+    CODE(BERTHA_TOO_LARGE, bertha_call_metadata(started, "seen", text, 1, &length));
+    OK(bertha_call_metadata(started, "seen", text, sizeof text, &length));
+    CHECK(length == 3 && memcmp(text, "you", 3) == 0);
+    CODE(BERTHA_END, bertha_call_metadata(started, "who", text, sizeof text, &length));
+    OK(bertha_release(started));
+    CODE(BERTHA_BAD_HANDLE, bertha_call_metadata(client, "seen", text, sizeof text, &length));
     entry.name = "Who";
     CODE(BERTHA_BAD_ARGUMENT, bertha_call(client, &call, &buffer));
 
     /* Several responses, with a descriptor. */
-    uint64_t started = 0;
     char letters[500];
     memset(letters, 'x', sizeof letters);
     call = (struct bertha_request){.method = "letters", .data = letters, .length = sizeof letters, .has_responses = 1};
@@ -148,11 +163,19 @@ int main(int count, char **arguments) {
         OK(code);
         CHECK(buffer.length == 1 && buffer.data[0] == 'x');
         OK(bertha_buffer_release(&buffer));
-        received++;
+        if (received++ == 0) CODE(BERTHA_WOULD_BLOCK, bertha_call_metadata(started, "letters", text, sizeof text, &length));
     }
     CHECK(received == sizeof letters);
+    OK(bertha_call_metadata(started, "letters", text, sizeof text, &length));
+    CHECK(length == 3 && memcmp(text, "all", 3) == 0);
     CODE(BERTHA_END, bertha_call_receive(started, &buffer, -1));
     CODE(BERTHA_INVALID, bertha_call_send(started, "x", 1, 0));
+    OK(bertha_release(started));
+    call = (struct bertha_request){.method = "deny"};
+    OK(bertha_call_start(client, &call, &started));
+    CODE(BERTHA_CALL_DENIED, bertha_call_receive(started, &buffer, SOON));
+    OK(bertha_call_metadata(started, "seen", text, sizeof text, &length));
+    CHECK(length == 2 && memcmp(text, "no", 2) == 0);
     OK(bertha_release(started));
 
     /* Further requests, as many as there is room for. */
