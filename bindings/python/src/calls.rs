@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::listener::read;
 use crate::operation::{Operation, Outcome, Shape, Work};
 use crate::runtime;
+use crate::streams::{ArrivedRequests, Requests, unless_failed};
 use bertha::ErrorKind;
 use bertha::rpc::{self, FailureKind, Metadata, Method};
 use bertha_named::{
@@ -14,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
 
 /// Returns an operation that makes an object of what the future gives.
 fn operation<T: Send + 'static>(
@@ -107,30 +108,36 @@ impl Drop for Caller {
 #[pymethods]
 impl Caller {
     /// Makes a call with one response, and returns it with the metadata of the server.
+    #[pyo3(signature = (name, request, deadline, metadata, requests = None))]
     fn ask(
         &self,
         name: &str,
         request: Vec<u8>,
         deadline: Option<f64>,
         metadata: Pairs,
+        requests: Option<PyRef<'_, Requests>>,
     ) -> PyResult<Operation> {
-        let asking = self.caller.ask(any_call(name, request, deadline, metadata)?);
-        operation(async { asking.await.map_err(Failure::from) }, |py, answer| {
+        let mut call = any_call(name, request, deadline, metadata)?;
+        let failed = requests.map(|requests| requests.give_to(&mut call)).transpose()?;
+        operation(unless_failed(failed, self.caller.ask(call)), |py, answer| {
             (PyBytes::new(py, &answer.response), pairs(&answer.trailers)).into_py_any(py)
         })
     }
 
     /// Makes a call with a stream of responses.
+    #[pyo3(signature = (name, request, deadline, metadata, requests = None))]
     fn open(
         &self,
         name: &str,
         request: Vec<u8>,
         deadline: Option<f64>,
         metadata: Pairs,
+        requests: Option<PyRef<'_, Requests>>,
     ) -> PyResult<Operation> {
-        let opening = self.caller.open(any_call(name, request, deadline, metadata)?);
-        operation(async { opening.await.map_err(Failure::from) }, |py, responses| {
-            Responses { responses: Arc::new(Mutex::new(responses)) }.into_py_any(py)
+        let mut call = any_call(name, request, deadline, metadata)?;
+        let failed = requests.map(|requests| requests.give_to(&mut call)).transpose()?;
+        operation(unless_failed(failed.clone(), self.caller.open(call)), |py, responses| {
+            Responses { responses: Arc::new(Mutex::new(responses)), failed }.into_py_any(py)
         })
     }
 
@@ -159,19 +166,23 @@ fn any_call(name: &str, request: Vec<u8>, deadline: Option<f64>, metadata: Pairs
 #[pyclass(frozen, weakref, module = "bertha._bertha")]
 pub(crate) struct Responses {
     responses: Arc<Mutex<AnyResponses>>,
+    failed: Option<Arc<Notify>>,
 }
 
 #[pymethods]
 impl Responses {
     fn next(&self) -> Operation {
-        let responses = self.responses.clone();
+        let (responses, failed) = (self.responses.clone(), self.failed.clone());
         let next = async move {
-            match responses.lock().await.next().await {
-                Some(response) => response.map(Outcome::Message).map_err(Failure::from),
-                None => Ok(Outcome::End),
-            }
+            let next = async { responses.lock().await.next().await.transpose() };
+            Ok(unless_failed(failed, next).await?.map_or(Outcome::End, Outcome::Message))
         };
         Operation::new(Work::Future(Box::pin(next)), Shape::Plain)
+    }
+
+    /// Returns the metadata that has come with the end of the stream.
+    fn trailers(&self) -> Pairs {
+        self.responses.try_lock().map_or_else(|_| Pairs::new(), |responses| pairs(responses.trailers()))
     }
 }
 
@@ -231,6 +242,17 @@ impl Arrived {
         let left = context.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let (address, identity) = (context.peer_addr().to_string(), context.peer().map(ToString::to_string));
         (pairs(context.metadata()), left.map(|left| left.as_secs_f64()), address, identity)
+    }
+
+    /// True once nobody waits for the answer.
+    #[getter]
+    fn is_cancelled(&self) -> bool {
+        self.call.is_cancelled()
+    }
+
+    /// Returns the further requests. The first use lets the client send them; it comes before the first response.
+    fn requests(&self) -> ArrivedRequests {
+        ArrivedRequests::of(self.call.clone())
     }
 
     fn add_trailer(&self, name: &str, value: Vec<u8>) -> PyResult<()> {

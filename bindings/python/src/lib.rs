@@ -19,6 +19,7 @@ mod receiving;
 mod runtime;
 mod sending;
 mod server;
+mod streams;
 mod task;
 mod told;
 mod waiting;
@@ -32,6 +33,7 @@ fn _bertha(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<operation::Operation>()?;
     module.add_function(wrap_pyfunction!(listener::connect, module)?)?;
     module.add_function(wrap_pyfunction!(listener::listen, module)?)?;
+    module.add_class::<streams::Requests>()?;
     module.add_function(wrap_pyfunction!(calls::call, module)?)?;
     module.add_function(wrap_pyfunction!(calls::serve, module)?)?;
     module.add_function(wrap_pyfunction!(calls::codecs, module)?)?;

@@ -1,14 +1,17 @@
 //! Work that goes on in a task of the process.
+//!
+//! One operation gets the outcome. Any number may wait for the end of work without a result: those behind the first get no error.
 
 use crate::failure::Failure;
 use crate::runtime;
 use crate::waiting::Waiting;
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Poll, Waker};
 use tokio::task::AbortHandle;
 
-/// Work that goes on in a task of the process, and its outcome, which one operation takes.
+/// Work that goes on in a task of the process, and its outcome.
 pub(crate) struct Task<T> {
     shared: Arc<Shared<T>>,
     task: AbortHandle,
@@ -16,8 +19,15 @@ pub(crate) struct Task<T> {
 }
 
 struct Shared<T> {
-    outcome: Mutex<Option<Result<T, Failure>>>,
+    state: Mutex<State<T>>,
     waiting: Waiting,
+    numbers: AtomicU64,
+}
+
+enum State<T> {
+    Running,
+    Done(Result<T, Failure>),
+    Taken,
 }
 
 impl<T: Send + 'static> Task<T> {
@@ -28,11 +38,15 @@ impl<T: Send + 'static> Task<T> {
     pub(crate) fn begin(
         work: impl Future<Output = Result<T, Failure>> + Send + 'static,
     ) -> Result<Self, Failure> {
-        let shared = Arc::new(Shared { outcome: Mutex::new(None), waiting: Waiting::default() });
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State::Running),
+            waiting: Waiting::default(),
+            numbers: AtomicU64::new(1),
+        });
         let told = shared.clone();
         let task = runtime::handle()?.spawn(async move {
             let outcome = work.await;
-            *told.outcome.lock() = Some(outcome);
+            *told.state.lock() = State::Done(outcome);
             told.waiting.wake_all();
         });
         Ok(Self { shared, task: task.abort_handle(), ends_with_operation: false })
@@ -47,12 +61,54 @@ impl<T: Send + 'static> Task<T> {
     /// # Errors
     /// Errors of the work.
     pub(crate) fn poll(&self, waker: Option<&Waker>) -> Poll<Result<T, Failure>> {
-        if let Some(waker) = waker {
-            self.shared.waiting.enter(0, waker);
+        match self.shared.poll(0, waker) {
+            State::Done(outcome) => Poll::Ready(outcome),
+            State::Running | State::Taken => Poll::Pending,
         }
-        match self.shared.outcome.lock().take() {
-            Some(outcome) => Poll::Ready(outcome),
-            None => Poll::Pending,
+    }
+}
+
+impl Task<()> {
+    /// Returns the end of the work, for another operation that waits for it.
+    pub(crate) fn end(&self) -> End {
+        End { of: self.shared.clone(), number: self.shared.numbers.fetch_add(1, Relaxed) }
+    }
+}
+
+/// The end of work without a result.
+pub(crate) struct End {
+    of: Arc<Shared<()>>,
+    number: u64,
+}
+
+impl End {
+    /// # Errors
+    /// Errors of the work, once.
+    pub(crate) fn poll(&self, waker: Option<&Waker>) -> Poll<Result<(), Failure>> {
+        match self.of.poll(self.number, waker) {
+            State::Done(outcome) => Poll::Ready(outcome),
+            State::Taken => Poll::Ready(Ok(())),
+            State::Running => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.of.waiting.leave(self.number);
+    }
+}
+
+impl<T> Shared<T> {
+    /// Takes the outcome, if it is there.
+    fn poll(&self, number: u64, waker: Option<&Waker>) -> State<T> {
+        if let Some(waker) = waker {
+            self.waiting.enter(number, waker);
+        }
+        let mut state = self.state.lock();
+        match *state {
+            State::Running => State::Running,
+            State::Done(_) | State::Taken => std::mem::replace(&mut *state, State::Taken),
         }
     }
 }

@@ -124,6 +124,27 @@ class Asyncio(Tested):
 
         self.run_loop(run())
 
+    def test_a_close_that_is_cancelled_is_waited_for_by_the_next(self):
+        async def run():
+            connection, client = await pair()
+            taken = 0
+            for _ in range(20):
+                sending = asyncio.ensure_future(connection.send(bytes(1_000_000)))
+                await asyncio.sleep(0)
+                if sending.cancel():
+                    break
+                taken += 1
+            # The last message is on its way, and the peer receives nothing yet.
+            for _ in range(2):
+                with self.assertRaises(asyncio.TimeoutError):
+                    await asyncio.wait_for(connection.close(), 0.1)
+            closing = [asyncio.ensure_future(connection.close()) for _ in range(3)]
+            self.assertGreaterEqual(len([message async for message in client]), taken)
+            await asyncio.gather(*closing)
+            await connection.close()
+
+        self.run_loop(run())
+
     def test_several_tasks_receive(self):
         async def run():
             connection, client = await pair()

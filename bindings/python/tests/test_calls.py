@@ -76,6 +76,36 @@ class Bytes:
             yield data[start:]
 
 
+@bertha.service
+class Streams:
+    ended = 0
+
+    async def join(self, between: str, parts: AsyncIterator[str]) -> str:
+        return between.join([part async for part in parts])
+
+    async def first(self, parts: AsyncIterator[Count]) -> Count:
+        async for part in parts:
+            return part
+        raise bertha.CallFailed("no part")
+
+    async def ignores(self, parts: AsyncIterator[str]) -> int:
+        return 7
+
+    async def louder(self, parts: AsyncIterator[str]) -> AsyncIterator[str]:
+        try:
+            async for part in parts:
+                yield part.upper()
+            bertha.current_call().add_trailer("last", part)
+        finally:
+            Streams.ended += 1
+
+
+async def parts_of(*parts):
+    for part in parts:
+        await asyncio.sleep(0)
+        yield part
+
+
 class Calls(Tested):
     def served(self, run, service=None, codec=None, **options):
         async def all():
@@ -170,6 +200,100 @@ class Calls(Tested):
         for codec in CODECS[:1]:
             self.served(run, codec=codec)
 
+    def test_requests_are_streams_too(self):
+        async def run(client):
+            self.assertEqual(await client.join("-", parts_of("a", "b", "c")), "a-b-c")
+            self.assertEqual(await client.join(parts=["a", "b"], between="+"), "a+b")
+            self.assertEqual(await client.join("", []), "")
+            many = [str(number) for number in range(1000)]
+            self.assertEqual(await client.join(",", many, deadline=30), ",".join(many))
+            self.assertEqual(await client.first([Count(1, {}), Count(2, {})]), Count(1, {}))
+            # A service that takes none ends the iterator, which would go on for ever.
+            closed = []
+
+            async def endless():
+                try:
+                    while True:
+                        yield "x"
+                finally:
+                    closed.append(True)
+
+            self.assertEqual(await client.ignores(endless()), 7)
+            while not closed:
+                await asyncio.sleep(0.01)
+            louder = client.louder(parts_of("a", "b"))
+            self.assertEqual([part async for part in louder], ["A", "B"])
+            self.assertEqual(louder.metadata, {"last": b"b"})
+            self.assertEqual(len([part async for part in client.louder(many)]), 1000)
+            for wrong in ((), ("-",), ("-", 7)):
+                with self.assertRaises(TypeError):
+                    await client.join(*wrong)
+
+        for codec in CODECS:
+            with self.subTest(codec=codec):
+                self.served(run, Streams(), codec)
+
+    def test_the_ends_of_both_streams_wait_for_each_other(self):
+        async def run(client):
+            heard = asyncio.Queue()
+
+            async def talk():
+                yield "0"
+                for number in range(1, 50):
+                    yield str(int(await heard.get()) + 1)
+
+            async for part in client.louder(talk()):
+                heard.put_nowait(part)
+            self.assertEqual(part, "49")
+
+        for codec in CODECS[:1]:
+            self.served(run, Streams(), codec)
+
+    def test_requests_that_fail_end_their_call_with_the_reason(self):
+        async def run(client):
+            async def broken():
+                yield "a"
+                raise LookupError("mine")
+
+            for _ in range(3):
+                with self.assertRaises(LookupError) as caught:
+                    await client.join("-", broken())
+                self.assertEqual(str(caught.exception), "mine")
+                with self.assertRaises(LookupError):
+                    async for _ in client.louder(broken()):
+                        pass
+            with self.assertRaises(TypeError):
+                await client.join("-", ["a", object()])
+            with self.assertRaises(bertha.CallMalformed) as caught:
+                await client.first([Count(1, {}), "none"][1:])
+            self.assertIn("Streams.first", str(caught.exception))
+            before = Streams.ended
+            # A deadline, a cancellation and a client that leaves the stream end the handler, and the iterator that waits.
+            ended = []
+
+            async def waits():
+                try:
+                    yield "a"
+                    await asyncio.sleep(30)
+                finally:
+                    ended.append(True)
+
+            with self.assertRaises(bertha.CallTimedOut):
+                await client.join("-", waits(), deadline=0.1)
+            joining = asyncio.ensure_future(client.join("-", waits()))
+            await asyncio.sleep(0.1)
+            joining.cancel()
+            louder = client.louder(waits())
+            self.assertEqual(await louder.__anext__(), "A")
+            await louder.aclose()
+            await client.louder(waits()).aclose()
+            while len(ended) < 3 or Streams.ended == before:
+                await asyncio.sleep(0.01)
+            self.assertEqual(await client.join("-", ["a"]), "a")
+
+        for codec in CODECS[:1]:
+            self.served(run, Streams(), codec)
+
     def test_metadata_goes_with_a_call(self):
         async def run(client):
             self.assertEqual(await client.about(metadata={"a": "b", "c": b"d"}), {"a": "b", "c": "d"})
@@ -233,8 +357,13 @@ class Calls(Tested):
             async def call(self, deadline: int) -> None:
                 pass
 
-        with self.assertRaises(TypeError):
-            bertha.service(Reserved)
+        class Early:
+            async def call(self, parts: AsyncIterator[int], last: int) -> None:
+                pass
+
+        for kind in (Reserved, Early):
+            with self.assertRaises(TypeError):
+                bertha.service(kind)
         with self.assertRaises(TypeError):
             bertha.serve(Reserved(), "tcp", "127.0.0.1:0")
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import logging
-from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 from . import _bertha
-from ._errors import CallError
+from ._errors import CallError, Error
 from ._options import written
-from ._service import Format, Method, methods_of, numbers_of
+from ._service import Format, Method, methods_of, served_methods
+from ._streams import Arrived, send
 
 _log = logging.getLogger("bertha")
 _current: contextvars.ContextVar = contextvars.ContextVar("bertha.call")
@@ -26,27 +28,56 @@ def pairs(metadata: Optional[Metadata]) -> List[Tuple[str, bytes]]:
 class Responses:
     """The responses to a call. The call is cancelled with the last reference, or by `aclose`."""
 
-    def __init__(self, client: Client, method: Method, opening: Any) -> None:
-        self._client, self._method, self._opening = client, method, opening
+    def __init__(self, client: Client, method: Method, opening: Any, sending: Any = None) -> None:
+        self._client, self._method, self._opening, self._sending = client, method, opening, sending
         self._responses: Any = None
 
     def __aiter__(self) -> Responses:
         return self
 
     async def __anext__(self) -> Any:
-        if self._responses is None:
-            if self._opening is None:
-                raise StopAsyncIteration
-            self._responses = await self._opening
-        return self._client._format.read(self._method, await self._responses.next())
+        try:
+            if self._responses is None:
+                if self._opening is None:
+                    raise StopAsyncIteration
+                if self._sending is not None:
+                    self._sending = asyncio.ensure_future(self._sending)
+                self._responses = await self._opening
+            response = await self._responses.next()
+        except StopAsyncIteration:
+            self._end()
+            raise
+        except Error as failure:
+            self._end()
+            raise _cause(self._sending, failure)
+        return self._client._format.read(self._method, response)
+
+    @property
+    def metadata(self) -> Dict[str, bytes]:
+        """Names and values that the server has sent with the end."""
+        return dict(self._responses.trailers()) if self._responses is not None else {}
 
     async def aclose(self) -> None:
         """Cancels the call."""
+        self._end()
         self._responses = self._opening = None
 
+    def _end(self) -> None:
+        if isinstance(self._sending, asyncio.Future):
+            self._sending.cancel()
+        elif self._sending is not None:
+            # It was never begun.
+            self._sending.close()
 
-class Client:
-    """A client of a service: it has the methods of the service's class, with the further arguments `deadline`, in seconds, and `metadata`."""
+
+def _cause(sending: Any, failure: Error) -> Exception:
+    """Returns the exception of the iterator that has ended a call, or else the failure."""
+    error = sending.result() if sending is not None and sending.done() and not sending.cancelled() else None
+    return failure if error is None else error
+
+
+class AnyClient:
+    """A client of a service, under asyncio or for threads."""
 
     def __init__(self, caller: Any, methods: Mapping[str, Method], format: Format) -> None:
         self._caller, self._methods, self._format = caller, methods, format
@@ -60,30 +91,6 @@ class Client:
         self.__dict__[attribute] = call
         return call
 
-    def _call(self, method: Method) -> Any:
-        ask, format = self._caller.ask, self._format
-
-        async def call(*arguments, deadline=None, metadata=None, **named):
-            request = format.request(method, arguments, named)
-            response, _ = await ask(method.name, request, deadline, pairs(metadata))
-            return format.read(method, response)
-
-        return call
-
-    def _stream(self, method: Method) -> Any:
-        def call(*arguments, deadline=None, metadata=None, **named):
-            request = self._format.request(method, arguments, named)
-            return Responses(self, method, self._caller.open(method.name, request, deadline, pairs(metadata)))
-
-        return call
-
-    async def ask(
-        self, method: str, request: bytes, *, deadline: Optional[float] = None, metadata: Optional[Metadata] = None
-    ) -> Tuple[bytes, Dict[str, bytes]]:
-        """Makes a call by name and in bytes, and returns the response and the metadata of the server."""
-        response, trailers = await self._caller.ask(method, request, deadline, pairs(metadata))
-        return response, dict(trailers)
-
     def explain(self) -> str:
         """Returns the stack in use, and the reasons for it."""
         return self._caller.told()[0]
@@ -96,6 +103,56 @@ class Client:
     def peer_identity(self) -> Optional[str]:
         """The identity that the server has proved."""
         return self._caller.told()[2]
+
+
+class Client(AnyClient):
+    """A client of a service: it has the methods of the service's class, with the further arguments `deadline`, in seconds, and `metadata`.
+
+    A stream of requests is any iterable, asynchronous or not.
+    """
+
+    def _call(self, method: Method) -> Any:
+        ask, format = self._caller.ask, self._format
+
+        async def call(*arguments, deadline=None, metadata=None, **named):
+            request = format.request(method, arguments, named)
+            response, _ = await ask(method.name, request, deadline, pairs(metadata))
+            return format.read(method, response)
+
+        async def call_with_requests(*arguments, deadline=None, metadata=None, **named):
+            request, given = format.requests(method, arguments, named)
+            requests = _bertha.Requests()
+            asking = ask(method.name, request, deadline, pairs(metadata), requests)
+            sending = asyncio.ensure_future(send(requests, given, format))
+            try:
+                response, _ = await asking
+            except Error as failure:
+                raise _cause(sending, failure)
+            finally:
+                sending.cancel()
+            return format.read(method, response)
+
+        return call_with_requests if method.takes_requests else call
+
+    def _stream(self, method: Method) -> Any:
+        open, format = self._caller.open, self._format
+
+        def call(*arguments, deadline=None, metadata=None, **named):
+            request, given = format.requests(method, arguments, named)
+            if not method.takes_requests:
+                return Responses(self, method, open(method.name, request, deadline, pairs(metadata)))
+            requests = _bertha.Requests()
+            opening = open(method.name, request, deadline, pairs(metadata), requests)
+            return Responses(self, method, opening, send(requests, given, format))
+
+        return call
+
+    async def ask(
+        self, method: str, request: bytes, *, deadline: Optional[float] = None, metadata: Optional[Metadata] = None
+    ) -> Tuple[bytes, Dict[str, bytes]]:
+        """Makes a call by name and in bytes, and returns the response and the metadata of the server."""
+        response, trailers = await self._caller.ask(method, request, deadline, pairs(metadata))
+        return response, dict(trailers)
 
     async def close(self) -> None:
         """Closes the connection. Calls under way fail."""
@@ -159,9 +216,50 @@ class Call:
         """The identity that the client has proved."""
         return self._arrived.about()[3]
 
+    @property
+    def is_cancelled(self) -> bool:
+        """True once nobody waits for the answer: a handler in a thread may look."""
+        return self._arrived.is_cancelled
+
     def add_trailer(self, name: str, value: Union[str, bytes]) -> None:
         """Sends a name and a value beside the response."""
         self._arrived.add_trailer(name, value.encode() if isinstance(value, str) else bytes(value))
+
+
+def read_call(call: Any, methods: Mapping[int, Tuple[Any, Method]], format: Format, arrived: Any) -> Any:
+    """Returns the function that answers a call, its method and its arguments; None if the call has failed."""
+    number, request = call.asked()
+    function, method = methods.get(number, (None, None))
+    if method is None:
+        call.fail("UnknownMethod", "the service has no such method")
+        return None
+    try:
+        arguments = format.arguments(method, request)
+    except Exception as error:
+        call.fail("Malformed", f"the request is none of `{method.name}`: {error}")
+        return None
+    if method.takes_requests:
+        arguments.append(arrived(call.requests(), method, format))
+    return function, method, arguments
+
+
+@contextlib.contextmanager
+def answered(call: Any, method: Method) -> Iterator[None]:
+    """Runs the handler of a call, which fails with what the handler raises."""
+    token = _current.set(call)
+    try:
+        yield
+    except CallError as failure:
+        call.fail(failure.kind, str(failure))
+    except asyncio.CancelledError:
+        call.fail("Unavailable", "the service ends")
+        raise
+    except Exception as error:
+        # The text may have secrets, which are for the log.
+        _log.exception("the handler of `%s` has failed", method.name)
+        call.fail("Failed", f"the handler has failed by {type(error).__name__}")
+    finally:
+        _current.reset(token)
 
 
 def current_call() -> Call:
@@ -188,10 +286,7 @@ class serve:
         **options: Any,
     ) -> None:
         self._format, self._grace, self._tasks = Format(codec), grace, set()
-        self._methods = {
-            number: (getattr(service, attribute), method)
-            for number, (attribute, method) in numbers_of(service).items()
-        }
+        self._methods = served_methods(service, in_threads=False)
         self._server = _bertha.serve(datapath, address, stack, written({"codec": codec, **options}))
 
     @property
@@ -232,31 +327,15 @@ class serve:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _answer(self, call: Any) -> None:
-        number, request = call.asked()
-        function, method = self._methods.get(number, (None, None))
-        if method is None:
-            call.fail("UnknownMethod", "the service has no such method")
+        found = read_call(call, self._methods, self._format, Arrived)
+        if found is None:
             return
-        try:
-            arguments = self._format.arguments(method, request)
-        except Exception as error:
-            call.fail("Malformed", f"the request is none of `{method.name}`: {error}")
-            return
-        _current.set(call)
-        try:
+        function, method, arguments = found
+        with answered(call, method):
             if method.is_stream:
                 await self._stream(call, function(*arguments))
             else:
                 call.answer(self._format.write(await function(*arguments)))
-        except CallError as failure:
-            call.fail(failure.kind, str(failure))
-        except asyncio.CancelledError:
-            call.fail("Unavailable", "the service ends")
-            raise
-        except Exception as error:
-            # The text may have secrets, which are for the log.
-            _log.exception("the handler of `%s` has failed", method.name)
-            call.fail("Failed", f"the handler has failed by {type(error).__name__}")
 
     async def _stream(self, call: Any, responses: Any) -> None:
         try:

@@ -24,6 +24,10 @@ class Method(NamedTuple):
     response: Any
     is_stream: bool
     signature: inspect.Signature
+    takes_requests: bool = False
+    """True if its last parameter is a stream of further requests, which `parameters` leaves out."""
+    request: Any = None
+    """The type of a further request."""
 
 
 class Format:
@@ -43,6 +47,20 @@ class Format:
             return bytes(arguments[0]) if arguments else b""
         return self._codec.encode([plain(argument) for argument in arguments])
 
+    def requests(self, method: Method, arguments: Tuple[Any, ...], named: Dict[str, Any]) -> Tuple[bytes, Any]:
+        """Returns the request, and what gives the further ones."""
+        if not method.takes_requests:
+            return self.request(method, arguments, named), None
+        bound = method.signature.bind(None, *arguments, **named)
+        bound.apply_defaults()
+        *first, given = bound.args[1:]
+        if not hasattr(given, "__aiter__") and not hasattr(given, "__iter__"):
+            raise TypeError(f"the last argument of `{method.name}` is an iterator of requests")
+        return self.request(method, tuple(first), {}), given
+
+    def read_request(self, method: Method, request: bytes) -> Any:
+        return request if self._codec is None else shaped(method.request, self._codec.decode(request))
+
     def arguments(self, method: Method, request: bytes) -> List[Any]:
         if self._codec is None:
             return [request][: len(method.parameters)]
@@ -61,43 +79,89 @@ class Format:
 
 
 def service(kind: Any = None, *, name: Optional[str] = None) -> Any:
-    """Makes a class a service: each of its public coroutines is a method, and each asynchronous generator one with a stream of responses.
+    """Makes a class a service: each of its public coroutines is a method, and each asynchronous generator one with a stream of responses. A last
+    parameter of the type `AsyncIterator` is a stream of requests.
 
     Parameters and results are dataclasses, lists, dictionaries, texts, numbers and bytes, by their annotations. A method is
     called `Class.method`, as in a service of Rust.
     """
+    return _decorated(kind, name, _is_async, "coroutines")
 
+
+def service_in_threads(kind: Any = None, *, name: Optional[str] = None) -> Any:
+    """Makes a class a service for threads: each of its public functions is a method, and each generator one with a stream of responses. A last
+    parameter of the type `Iterator` is a stream of requests.
+
+    All else is as with `bertha.service`.
+    """
+    return _decorated(kind, name, lambda function: inspect.isfunction(function) and not _is_async(function), "functions")
+
+
+def _is_async(function: Any) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+
+
+def _decorated(kind: Any, name: Optional[str], is_method: Any, what: str) -> Any:
     def decorate(kind: type) -> type:
         methods = {}
         for attribute in dir(kind):
             function = getattr(kind, attribute)
-            is_method = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
-            if is_method and not attribute.startswith("_"):
+            if is_method(function) and not attribute.startswith("_"):
                 methods[attribute] = _method(f"{name or kind.__name__}.{attribute}", function)
         if not methods:
-            raise TypeError(f"{kind.__name__} has no public coroutines")
+            raise TypeError(f"{kind.__name__} has no public {what}")
         kind.__bertha_methods__ = methods  # type: ignore[attr-defined]
         return kind
 
     return decorate if kind is None else decorate(kind)
 
 
+_ASYNC_STREAMS = (collections.abc.AsyncIterator, collections.abc.AsyncIterable, collections.abc.AsyncGenerator)
+_STREAMS = (collections.abc.Iterator, collections.abc.Generator)
+
+
 def _method(name: str, function: Any) -> Method:
     signature = inspect.signature(function)
     hints = typing.get_type_hints(function, include_extras=True)
+    streams = _ASYNC_STREAMS if _is_async(function) else _STREAMS
     parameters = list(signature.parameters.values())[1:]
     for parameter in parameters:
         if parameter.name in RESERVED or parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
             raise TypeError(f"`{name}`: `{parameter}` can't be a parameter of a method")
+    kinds = [(parameter.name, hints.get(parameter.name, Any)) for parameter in parameters]
+    takes_requests, request = bool(kinds) and _items(kinds[-1][1], streams) is not None, None
+    if takes_requests:
+        (request,) = _items(kinds.pop()[1], streams)
+    for parameter, kind in kinds:
+        if _items(kind, _ASYNC_STREAMS + _STREAMS) is not None:
+            raise TypeError(f"`{name}`: a stream is the last parameter, and `{parameter}` is none or of the other flavour")
     response = hints.get("return", Any)
-    is_stream = inspect.isasyncgenfunction(function)
-    streams = (collections.abc.AsyncIterator, collections.abc.AsyncIterable, collections.abc.AsyncGenerator)
-    if typing.get_origin(response) in streams:
-        is_stream, response = True, (typing.get_args(response) or (Any,))[0]
+    is_stream = inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function)
+    items = _items(response, streams)
+    if items is not None:
+        is_stream, (response,) = True, items
     elif is_stream:
         response = Any
-    kinds = tuple((parameter.name, hints.get(parameter.name, Any)) for parameter in parameters)
-    return Method(name, kinds, response, is_stream, signature)
+    return Method(name, tuple(kinds), response, is_stream, signature, takes_requests, request)
+
+
+def _items(kind: Any, streams: Tuple[Any, ...]) -> Optional[Tuple[Any]]:
+    """Returns the type of the items if the type is that of a stream."""
+    if kind in streams or typing.get_origin(kind) in streams:
+        return ((typing.get_args(kind) or (Any,))[0],)
+    return None
+
+
+def served_methods(service: Any, *, in_threads: bool) -> Dict[int, Tuple[Any, Method]]:
+    """Returns the functions and methods of a service, by the numbers that are on the wire."""
+    served = {}
+    for number, (attribute, method) in numbers_of(service).items():
+        function = getattr(service, attribute)
+        if _is_async(function) == in_threads:
+            right = "bertha.blocking.serve" if not in_threads else "bertha.serve"
+            raise TypeError(f"`{method.name}` is of the other flavour: serve it with `{right}`")
+        served[number] = function, method
+    return served
 
 
 def methods_of(service: Any) -> Dict[str, Method]:

@@ -1,4 +1,4 @@
-"""The same connections for threads: each call waits, with a timeout in seconds, or without.
+"""The same connections and calls for threads: each call waits, with a timeout in seconds, or without.
 
 Ctrl-C ends a wait. A call that is late raises `TimedOut`, and has taken nothing.
 """
@@ -10,6 +10,10 @@ from typing import Any, Iterable, Iterator, List, Optional
 from . import _bertha
 from ._errors import Closed
 from ._options import written
+from ._service import service_in_threads as service
+from ._threads import Client, Responses, call, serve
+
+__all__ = ["Client", "Connection", "Listener", "Responses", "call", "connect", "listen", "serve", "service"]
 
 
 class Connection:

@@ -41,25 +41,36 @@ impl Connection {
         Operation::new(Work::Receive { from: self.shared.clone(), number, most }, shape)
     }
 
-    /// Returns an operation that waits for work which takes long, behind the messages that were handed over.
+    /// Begins work which takes long, behind the messages that were handed over.
+    fn begin(
+        &self,
+        work: impl Future<Output = Result<(), bertha::Error>> + Send + 'static,
+    ) -> PyResult<Task<()>> {
+        let sent = self.shared.sending.all_are_sent();
+        Ok(Task::begin(async move {
+            sent.await;
+            work.await.map_err(Failure::from)
+        })?)
+    }
+
+    /// Returns an operation that waits for work which takes long.
     fn lasting(
         &self,
         work: impl Future<Output = Result<(), bertha::Error>> + Send + 'static,
-        shape: Shape,
     ) -> PyResult<Operation> {
-        let sent = self.shared.sending.all_are_sent();
-        let task = Task::begin(async move {
-            sent.await;
-            work.await.map_err(Failure::from)
-        })?;
-        Ok(Operation::new(Work::Last(task), shape))
+        Ok(Operation::new(Work::Last(self.begin(work)?.end()), Shape::Plain))
     }
 
+    /// Returns an operation that waits until the connection is closed, also by an earlier operation.
     fn closing(&self, shape: Shape) -> PyResult<Operation> {
-        if self.shared.is_closed.swap(true, Relaxed) {
-            return Ok(Operation::new(Work::Over, shape));
-        }
-        self.lasting(self.shared.any.clone().close(), shape)
+        let mut closing = self.shared.closing.lock();
+        let task = match closing.take() {
+            Some(task) => task,
+            None => self.begin(self.shared.any.clone().close())?,
+        };
+        let end = task.end();
+        *closing = Some(task);
+        Ok(Operation::new(Work::Last(end), shape))
     }
 }
 
@@ -135,7 +146,7 @@ impl Connection {
     /// Sends what the stack holds back, and waits until none of it has to be sent again.
     fn drain(&self) -> PyResult<Operation> {
         runtime::handle()?;
-        self.lasting(self.shared.any.clone().drain(), Shape::Plain)
+        self.lasting(self.shared.any.clone().drain())
     }
 
     /// Sends what the stack holds back, tells the peer, and closes.
@@ -152,7 +163,7 @@ impl Connection {
             let text = "the connection was made without the option `upgradable`";
             return Err(Failure::new(ErrorKind::Invalid, text).into());
         };
-        self.lasting(change, Shape::Plain)
+        self.lasting(change)
     }
 
     /// Returns the stack in use, and the reasons for it.

@@ -4,7 +4,7 @@ use super::shared::Shared;
 use crate::failure::Failure;
 use crate::sending::Sent;
 use crate::server::Server;
-use crate::task::Task;
+use crate::task::{End, Task};
 use bertha::Buf;
 use bertha::core::BoxFuture;
 use bertha_named::AnyConnection;
@@ -28,7 +28,7 @@ pub(crate) enum Work {
         number: u64,
     },
     /// To drain, to close, to change the stack.
-    Last(Task<()>),
+    Last(End),
     /// To call and to serve. It ends with its operation.
     Future(BoxFuture<'static, Result<Outcome, Failure>>),
     /// Done already. One such operation is for all.
@@ -79,7 +79,7 @@ impl Work {
             }
             Self::Connect(task) => task.poll(waker).map_ok(Outcome::Connection),
             Self::Accept { from, number } => from.poll(*number, waker).map_ok(Outcome::Connection),
-            Self::Last(task) => task.poll(waker).map_ok(|()| Outcome::Nothing),
+            Self::Last(end) => end.poll(waker).map_ok(|()| Outcome::Nothing),
             Self::Future(future) => {
                 future.as_mut().poll(&mut Context::from_waker(waker.unwrap_or(Waker::noop())))
             }
