@@ -155,6 +155,14 @@ enum Command {
     /// Asks a server over the standard library's sockets
     #[command(hide = true)]
     SocketsAsk(sockets::AskOptions),
+    /// Takes messages of clients, until it is killed
+    #[cfg(feature = "bindings")]
+    #[command(hide = true)]
+    BindingsServe,
+    /// Prints the messages per second that a server takes
+    #[cfg(feature = "bindings")]
+    #[command(hide = true)]
+    BindingsSend(figures::bindings::SendOptions),
     /// Repeats one operation, for the instruction counter
     #[command(hide = true)]
     Probe { name: String, iterations: u64 },
@@ -206,6 +214,10 @@ fn main() -> ExitCode {
         Command::RespOverDpdk => resp::serve_over_dpdk().map(|()| true),
         Command::SocketsServe(options) => sockets::serve(options).map(|()| true),
         Command::SocketsAsk(options) => sockets::ask(options).map(|()| true),
+        #[cfg(feature = "bindings")]
+        Command::BindingsServe => figures::bindings::serve().map(|()| true),
+        #[cfg(feature = "bindings")]
+        Command::BindingsSend(options) => figures::bindings::send(&options).map(|()| true),
         Command::Count { probe, iterations } => count(&probe, iterations).map(|()| true),
         Command::Probe { name, iterations } => probe::run(&name, iterations).map(|()| true),
     };

@@ -1,14 +1,19 @@
 //! The program `bertha-bench bindings`: connections of programs in other languages, against the same in Rust.
 //!
 //! Both ends of an echo in C are one thread that polls, as those of the echo in Rust that it is compared with. A message is
-//! there when it is polled for, so that a count has no polls in vain.
+//! there when it is polled for, so that a count has no polls in vain. The ends of a program in Python are processes, as those of the
+//! program that it is compared with.
 
+mod apart;
 mod by_c;
 mod by_rust;
+mod messages;
+mod python;
 
 use crate::Error;
 use crate::harness::{Counter, Effort};
 use crate::report::{Budget, Report};
+pub(crate) use messages::{SendOptions, send, serve};
 
 /// Size of a message in bytes.
 const BYTES: usize = 64;
@@ -29,7 +34,7 @@ const DATAPATHS: [&str; 2] = ["shm", "udp"];
 /// Measures the rows.
 ///
 /// # Errors
-/// Errors of the counter.
+/// Errors of the counter, and of the programs in Python.
 pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("bindings");
     for datapath in DATAPATHS {
@@ -46,6 +51,7 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
             }
         }
     }
+    python::rows(&mut report, effort)?;
     Ok(report)
 }
 
