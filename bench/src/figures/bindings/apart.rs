@@ -56,7 +56,8 @@ impl Server {
         let output = output.ok_or_else(|| Error::new(ErrorKind::Core, "a server has no output"))?;
         BufReader::new(output).read_line(&mut server.address).map_err(failed)?;
         if server.address.is_empty() {
-            let what = "a server has ended at once; `bindings/python/speed/run install` installs what it needs";
+            let what =
+                "a server has ended at once; `bindings/python/speed/run install` installs what it needs";
             return Err(Error::new(ErrorKind::Core, what));
         }
         Ok(server)
