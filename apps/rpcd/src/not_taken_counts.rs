@@ -30,7 +30,7 @@ pub(crate) enum Reason {
     Tls,
     /// It said nothing in time.
     Silent,
-    /// The wish of the party is refused.
+    /// The wish of the party is refused, also for want of memory.
     Refused,
     /// Its connection failed.
     Failed,
@@ -78,12 +78,22 @@ impl Reason {
         match error.kind() {
             ErrorKind::TimedOut => Self::Silent,
             ErrorKind::Unauthenticated => Self::Tls,
-            // What was given up for others ends so.
-            ErrorKind::Exhausted => Self::Evicted,
-            ErrorKind::Refused | ErrorKind::Version | ErrorKind::Malformed | ErrorKind::TooLarge => {
-                Self::Refused
-            }
+            ErrorKind::Refused
+            | ErrorKind::Version
+            | ErrorKind::Malformed
+            | ErrorKind::TooLarge
+            // The daemon has no room for an application.
+            | ErrorKind::Exhausted => Self::Refused,
             _ => Self::Failed,
+        }
+    }
+
+    /// Returns the reason for which an error in a handshake of TLS has kept a party out.
+    pub(crate) fn of_tls(error: &Error) -> Self {
+        match error.kind() {
+            ErrorKind::TimedOut => Self::Silent,
+            ErrorKind::Exhausted => Self::Evicted,
+            _ => Self::Tls,
         }
     }
 }
@@ -131,5 +141,27 @@ mod tests {
         let mut numbers: Vec<_> = read.iter().map(|(_, count)| count).collect();
         numbers.dedup();
         assert_eq!(numbers.len(), 28);
+    }
+
+    #[test]
+    fn each_error_has_a_reason() {
+        let reasons = |kind| {
+            let error = Error::new(kind, "no");
+            (Reason::of(&error), Reason::of_tls(&error))
+        };
+        for (kind, reason, in_tls) in [
+            (ErrorKind::TimedOut, Reason::Silent, Reason::Silent),
+            (ErrorKind::Unauthenticated, Reason::Tls, Reason::Tls),
+            (ErrorKind::Refused, Reason::Refused, Reason::Tls),
+            (ErrorKind::Version, Reason::Refused, Reason::Tls),
+            (ErrorKind::Malformed, Reason::Refused, Reason::Tls),
+            (ErrorKind::TooLarge, Reason::Refused, Reason::Tls),
+            (ErrorKind::Exhausted, Reason::Refused, Reason::Evicted),
+            (ErrorKind::Closed, Reason::Failed, Reason::Tls),
+            (ErrorKind::Reset, Reason::Failed, Reason::Tls),
+            (ErrorKind::Io, Reason::Failed, Reason::Tls),
+        ] {
+            assert_eq!(reasons(kind), (reason, in_tls), "{kind:?}");
+        }
     }
 }

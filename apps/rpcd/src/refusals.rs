@@ -2,7 +2,7 @@
 
 use crate::not_taken_counts::{Door, NotTakenCounts, Reason};
 use bertha_core::log_pause::LogPause;
-use bertha_core::{Addr, Error};
+use bertha_core::{Addr, Error, ErrorKind};
 use parking_lot::Mutex;
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -29,8 +29,15 @@ impl NotTaken {
     }
 
     pub(crate) fn daemon(&self, peer: &Addr, error: &Error) {
-        self.counts.add(Door::Listen, Reason::of(error));
+        self.count_daemon(error);
         self.tell_of_daemon(peer, error);
+    }
+
+    /// Counts a daemon that is not taken. One that is [`Exhausted`](ErrorKind::Exhausted) was given up for a newcomer, with whom it was counted.
+    pub(crate) fn count_daemon(&self, error: &Error) {
+        if error.kind() != ErrorKind::Exhausted {
+            self.counts.add(Door::Listen, Reason::of(error));
+        }
     }
 
     /// Tells that an address has all connections that one may have.

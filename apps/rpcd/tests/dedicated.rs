@@ -5,6 +5,7 @@
 mod balance;
 #[path = "applications/calls.rs"]
 mod calls;
+mod from_address;
 mod hotel;
 #[path = "machines/calls.rs"]
 mod machines;

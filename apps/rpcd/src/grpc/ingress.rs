@@ -16,7 +16,7 @@ use crate::peer::Peers;
 use crate::places::Places;
 use crate::rooms::{Place, Rooms};
 use crate::state::State;
-use bertha_core::{Addr, BoxFuture, Error, ErrorKind};
+use bertha_core::{Addr, BoxFuture, Error};
 use bertha_program::cannot_listen;
 use connection::Shared;
 use handshakes::Handshakes;
@@ -97,19 +97,10 @@ async fn serve(
     tokio::select! {
         shaken = handshakes.shake(&mut socket, peer) => match shaken {
             Ok(stream) => return connection::serve(stream, peer, place, shared, state).await,
-            Err(error) => state.not_taken.counts.add(Door::Grpc, why(&error)),
+            Err(error) => state.not_taken.counts.add(Door::Grpc, Reason::of_tls(&error)),
         },
         () = place.given_up() => return Ok(()),
     }
     handshakes::part(socket).await;
     Ok(())
-}
-
-/// Returns the reason why a handshake of TLS has failed.
-fn why(error: &Error) -> Reason {
-    match error.kind() {
-        ErrorKind::TimedOut => Reason::Silent,
-        ErrorKind::Exhausted => Reason::Evicted,
-        _ => Reason::Tls,
-    }
 }

@@ -107,11 +107,7 @@ where
                 Ok(connection) => connection,
                 // The listener has told of it.
                 Err(error) => {
-                    let reason = Reason::of(&error);
-                    // Those that were given up are counted already.
-                    if reason != Reason::Evicted {
-                        state.not_taken.counts.add(Door::Listen, reason);
-                    }
+                    state.not_taken.count_daemon(&error);
                     continue;
                 }
             };
@@ -164,7 +160,7 @@ async fn serve<C: Connection<Data = Buf>>(
         heard = timeout(SAID, hear(&connection, &peer, &state)) => {
             heard.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, "a daemon said nothing")))
         }
-        () = place.given_up() => Err(refused(GIVEN_UP)),
+        () = place.given_up() => Err(given_up()),
     };
     let taken = taken.and_then(|link| state.services.add(&link).map(|()| link).map_err(refused));
     // A daemon may be gone, or not read.
@@ -197,7 +193,7 @@ async fn exchange<C: Connection<Data = Buf>>(
         ended = run_daemon(link, connection, way, state) => ended,
         () = place.given_up() => {
             end(link, state, GIVEN_UP, true);
-            Err(refused(GIVEN_UP))
+            Err(given_up())
         }
     };
     let error = ended.err().map(tracing::field::display);
@@ -214,6 +210,11 @@ async fn hear(
     let typed = state.typed(hello.descriptors).await?;
     let from = (format!("{} at {peer}", hello.application), Peer::of(peer));
     Ok(Link::daemon(from, hello.service, Role::Caller, typed, state.heap, state.services.common()))
+}
+
+#[cold]
+fn given_up() -> Error {
+    Error::new(ErrorKind::Exhausted, GIVEN_UP)
 }
 
 fn refused(reason: impl ToString) -> Error {

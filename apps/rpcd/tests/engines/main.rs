@@ -4,9 +4,12 @@
 #[path = "../authority/mod.rs"]
 mod authority;
 mod balance;
+#[path = "../from_address/mod.rs"]
+mod from_address;
 #[path = "../hotel/mod.rs"]
 mod hotel;
 mod metrics;
+mod not_taken;
 mod operators;
 mod plugins;
 mod policies;

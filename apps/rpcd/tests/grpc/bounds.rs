@@ -1,5 +1,6 @@
 //! Strangers over HTTP/2 who take what they can, and those who come meanwhile.
 
+use crate::from_address;
 use crate::hotel::{self, Hotel, Ping, Running, serve};
 use crate::stranger::Stranger;
 use bertha_managed::Method;
@@ -13,7 +14,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
-use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 
@@ -31,12 +31,6 @@ fn listening() -> (Running, SocketAddr) {
     (daemon, to)
 }
 
-async fn socket(from: &str, to: SocketAddr) -> TcpStream {
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.bind(SocketAddr::new(from.parse().unwrap(), 0)).unwrap();
-    socket.connect(to).await.unwrap()
-}
-
 /// A connection that says what it is told to.
 struct Raw {
     sender: SendRequest<Bytes>,
@@ -45,7 +39,8 @@ struct Raw {
 
 impl Raw {
     async fn connect(from: &str, to: SocketAddr) -> Self {
-        let (sender, connection) = h2::client::handshake(socket(from, to).await).await.unwrap();
+        let (sender, connection) =
+            h2::client::handshake(from_address::connect(from, to).await).await.unwrap();
         Self { sender, connection: tokio::spawn(connection) }
     }
 
@@ -209,7 +204,7 @@ async fn requests_that_are_no_calls_end_a_connection_that_goes_on_with_them() {
 #[tokio::test]
 async fn frames_that_belong_to_no_call_end_a_connection_that_goes_on_with_them() {
     let (_daemon, to) = listening();
-    let mut socket = socket("127.0.0.1", to).await;
+    let mut socket = from_address::connect("127.0.0.1", to).await;
     socket.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
     // An unknown kind of frame is passed over.
     let frame = [&[0, 64, 0, 0xee, 0, 0, 0, 0, 0][..], &[0; 16 << 10]].concat();

@@ -8,6 +8,8 @@ mod bounds;
 mod calls;
 mod details;
 mod envoy;
+#[path = "../from_address/mod.rs"]
+mod from_address;
 mod grpcio;
 mod grpcurl;
 #[path = "../hotel/mod.rs"]

@@ -1,5 +1,6 @@
 //! Calls from an application to another of a machine with a daemon of its own.
 
+use crate::from_address;
 use crate::hotel::{Empty, Hotel, OtherHotel, Ping, Reserve, Running, answer, request, serve};
 use bertha::chunnels::{Tls, TlsIdentity, Trust};
 use bertha_chunnels::rpc::FailureKind;
@@ -10,7 +11,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpStream};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -242,22 +243,6 @@ fn leading(services: &[&str], to: &SocketAddr) -> Running {
     Running::with(Settings { peers: Peers { routes, ..Peers::default() }, ..Settings::default() })
 }
 
-/// Leads connections to `to`, from an address of this machine. Returns the address at which they come.
-async fn lead_from(from: &str, to: SocketAddr) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let (addr, from) = (listener.local_addr().unwrap(), SocketAddr::new(from.parse().unwrap(), 0));
-    tokio::spawn(async move {
-        loop {
-            let (mut near, _) = listener.accept().await.unwrap();
-            let socket = TcpSocket::new_v4().unwrap();
-            socket.bind(from).unwrap();
-            let mut far = socket.connect(to).await.unwrap();
-            tokio::spawn(async move { tokio::io::copy_bidirectional(&mut near, &mut far).await });
-        }
-    });
-    addr
-}
-
 #[tokio::test]
 async fn an_address_with_its_part_of_the_connections_keeps_no_other_out() {
     let peers = Peers { listen: Some("127.0.0.1:0".parse().unwrap()), per_address: 2, ..Peers::default() };
@@ -267,7 +252,8 @@ async fn an_address_with_its_part_of_the_connections_keeps_no_other_out() {
     for service in services {
         serve(far.attach().server(service).await.unwrap());
     }
-    let (near, other) = (leading(&services, &to), leading(&services, &lead_from("127.0.0.2", to).await));
+    let (near, other) =
+        (leading(&services, &to), leading(&services, &from_address::lead("127.0.0.2", to).await));
     let call = async |daemon: &Running, service: &str| {
         let client: Client<Hotel> = daemon.attach().client(service).await.unwrap();
         client.call::<Ping>(Empty {}, Some(SOON)).await.err().map(|failure| failure.kind())

@@ -4,6 +4,8 @@
 mod calls;
 #[cfg(feature = "dpdk")]
 mod dpdk;
+#[path = "../from_address/mod.rs"]
+mod from_address;
 #[path = "../hotel/mod.rs"]
 mod hotel;
 mod rows;
