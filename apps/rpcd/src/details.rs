@@ -141,6 +141,29 @@ mod tests {
     }
 
     #[test]
+    fn each_kind_of_failure_has_a_reason() {
+        use FailureKind::{
+            Denied, Disconnected, Failed, Malformed, Overloaded, TimedOut, TooLarge, Unavailable,
+            UnknownMethod,
+        };
+        for (kind, reason) in [
+            (Overloaded, "OVERLOADED"),
+            (TimedOut, "TIMED_OUT"),
+            (UnknownMethod, "UNKNOWN_METHOD"),
+            (Malformed, "MALFORMED"),
+            (TooLarge, "TOO_LARGE"),
+            (Disconnected, "DISCONNECTED"),
+            (Denied, "DENIED"),
+            (Unavailable, "UNAVAILABLE"),
+            (Failed, "FAILED"),
+        ] {
+            let details = own(&Refusal { kind, reason: "no".into() }, "hotel").unwrap();
+            assert_eq!(code(&details), Some(Code::of_failure(kind) as u16));
+            assert_eq!(in_words(&details), format!(" ({reason} of bertha)"));
+        }
+    }
+
+    #[test]
     fn what_is_too_long_or_no_status_is_no_details() {
         let status = |message: &str| Status { code: 5, message: message.into(), details: Vec::new() };
         let good = status("no").encode_to_vec();

@@ -205,6 +205,19 @@ mod tests {
         let mut refused = HeaderMap::new();
         Status::new(Code::PermissionDenied, "no").with(Details::read(bytes)).write(&mut refused);
         assert_eq!(refused[STATUS], "7", "a code that contradicts the failure");
+        // A status of success has no text and no code, and is empty.
+        let mut failed = HeaderMap::new();
+        Status::new(Code::Unknown, "no").with(Details::read(b"")).write(&mut failed);
+        assert_eq!((&failed[STATUS], &failed[DETAILS]), (&"2".parse().unwrap(), &"".parse().unwrap()));
+    }
+
+    #[test]
+    fn a_server_that_states_no_details_has_none() {
+        let (mut trailers, mut again) = (HeaderMap::new(), HeaderMap::new());
+        trailers.insert(STATUS, HeaderValue::from(5_u16));
+        let status = Status::read(&trailers).unwrap();
+        status.write(&mut again);
+        assert_eq!((&again[STATUS], again.get(DETAILS)), (&trailers[STATUS], None));
     }
 
     #[test]

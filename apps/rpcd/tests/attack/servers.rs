@@ -183,3 +183,32 @@ async fn a_reason_that_is_no_text() {
     }
     evil.join().unwrap();
 }
+
+/// The memory behind a text is the application's own, and no details of its failure, whatever it has there.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_lies_behind_a_reason() {
+    let daemon = Process::start(&[]);
+    let path = daemon.path.clone();
+    let (ready, attached) = std::sync::mpsc::channel();
+    let evil = std::thread::spawn(move || {
+        let mut attacker = Attacker::attach(&path, &hello(Role::Server, "evil", &nodes()));
+        let region = attacker.grow(1 << 20).unwrap();
+        let part = |number: u8, content: &[u8]| [&[number << 3 | 2, content.len() as u8], content].concat();
+        let info =
+            [part(1, b"type.googleapis.com/google.rpc.ErrorInfo"), part(2, &part(1, b"FORGED"))].concat();
+        let text = [b"no", &part(3, &info)[..]].concat();
+        region.write_text(FIRST + 64, &text);
+        region.write(FIRST, &[FIRST + 64, (text.len() as u64) << 32 | 2]);
+        ready.send(()).unwrap();
+        let Some(Descriptor::Request { call, .. }) = attacker.queue.hear_of_call() else { panic!() };
+        let reason = InHeap { at: FIRST, bytes: 16, number: 3 };
+        let failure = Descriptor::Failure { call, kind: FailureKind::Denied, may_have_run: true, reason };
+        attacker.queue.say(&failure.to_bytes());
+        attacker
+    });
+    attached.recv().unwrap();
+    let victim = Attach::new(&daemon.path, "victim").client::<Nodes>("evil").await.unwrap();
+    let failure = victim.call::<Put>(Node::default(), Some(SOON)).await.unwrap_err();
+    assert_eq!(failure.text(), "no");
+    evil.join().unwrap();
+}

@@ -8,6 +8,7 @@ use bertha_managed::heap::String as HeapString;
 use bertha_managed::{Method, Order};
 use bertha_rpcd::{Peers, Settings};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -212,6 +213,30 @@ async fn a_route_of_servers_that_are_all_gone_fails_each_call_once_and_at_once()
     assert_eq!(listed, format!("hotel\tat {gone} (passed over), grpc:{gone} (passed over)\t1\t\n"));
 }
 
+/// Servers that failed are not tried again by the same call.
+#[tokio::test]
+async fn a_call_that_nobody_takes_ends_with_the_servers_that_are_left() {
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let mut to = Vec::new();
+    for _ in 0..2 {
+        let closing = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        to.push(format!("grpc:{}", closing.local_addr().unwrap()));
+        let accepted = Arc::clone(&accepted);
+        tokio::spawn(async move {
+            loop {
+                drop(closing.accept().await.unwrap());
+                accepted.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
+    let near = leading(&[&to[0], &to[1]]);
+    let failure = call(&near.client().await, 0).await.unwrap_err();
+    assert!(!failure.may_have_run(), "{failure}");
+    // One whose pause ends meanwhile may be tried again.
+    let accepted = accepted.load(Ordering::Relaxed);
+    assert!((2..16).contains(&accepted), "{accepted} connections");
+}
+
 #[tokio::test]
 async fn a_daemon_without_a_server_is_passed_over() {
     let (there, empty, runs) = (far(None), far(None), Runs::default());
@@ -222,6 +247,14 @@ async fn a_daemon_without_a_server_is_passed_over() {
         call(&client, number).await.unwrap();
     }
     assert!((0..500).all(|number| runs.of(number) == [0]), "each call ran once");
+    // It takes calls and runs none, so that it would have the fewest at all times.
+    let is_passed_over = async {
+        let wanted = format!("{} (passed over)", address(&empty));
+        while !Order::List.give(&near.path).await.unwrap().contains(&wanted) {
+            call(&client, -1).await.unwrap();
+        }
+    };
+    tokio::time::timeout(SOON, is_passed_over).await.unwrap();
     runs.serve(empty.server().await, 1);
     let back = async {
         for number in 500.. {

@@ -34,7 +34,7 @@ impl Daemon {
             .arg("--socket")
             .arg(&socket)
             .args(options)
-            .envs([("BERTHA_DPDK_DEVICE", &*device), ("BERTHA_DPDK_ADDRESS", address)])
+            .envs([("BERTHA_DPDK_DEVICE", &*device), ("BERTHA_DPDK_ADDRESS", address), ("RUST_LOG", "info")])
             .stdout(Stdio::piped())
             .stderr(File::create(&log).unwrap())
             .spawn()
@@ -145,6 +145,11 @@ async fn daemons_call_each_other_over_ports_and_one_that_is_killed_fails_its_cal
     drop(server);
     let failure = timeout(SOON, waiting).await.unwrap().unwrap();
     assert_eq!((failure.kind(), failure.may_have_run()), (FailureKind::Unavailable, true), "{failure}");
+    let log = fs::read_to_string(&near.log).unwrap();
+    assert!(
+        log.contains("10.0.0.1:7000 has said nothing for"),
+        "the daemon at the port has asked in vain: {log}"
+    );
     serving.await.unwrap();
     let server = far(folder.path(), &[]).unwrap();
     let _serving = serve(server.server().await);
