@@ -1,4 +1,4 @@
-//! The counts of calls by callers, services, methods and statuses.
+//! The counts of calls by callers, services, methods, peers and statuses.
 
 use crate::Kind;
 use bertha_chunnels::metrics::{Histogram, Latency};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Number of methods of callers that are counted apart. Callers choose their names, and could otherwise fill the memory.
+/// Number of methods of callers, at different peers, that are counted apart. Callers choose their names, and could otherwise fill the memory.
 const MOST: usize = 4_096;
 
 /// The caller under which further methods are counted together.
@@ -19,12 +19,13 @@ const OTHERS: &str = "(others)";
 #[derive(Debug, Default)]
 pub struct CallCounts(Mutex<BTreeMap<Series, Arc<Counts>>>);
 
-/// A method that a caller calls.
+/// A method that a caller calls, and the peer that answers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Series {
     caller: Arc<str>,
     service: Arc<str>,
     method: String,
+    peer: Arc<str>,
 }
 
 /// The counts of a method that a caller calls.
@@ -45,7 +46,7 @@ pub enum Status {
     Failed(FailureKind),
 }
 
-/// The calls of a method by a caller that have ended.
+/// The calls of a method by a caller that have ended at a peer.
 #[derive(Debug, Clone)]
 pub struct Counted {
     /// The caller.
@@ -54,6 +55,8 @@ pub struct Counted {
     pub service: Arc<str>,
     /// The method: the full name of its service in the schema, a slash, and its name.
     pub method: String,
+    /// The party that had the calls: an application, or the daemon or server at the end of a route. Empty for calls that nobody had.
+    pub peer: Arc<str>,
     /// The numbers of calls by their outcomes, without those that are zero.
     pub calls: Vec<(Status, u64)>,
     /// The times from the request to the outcome.
@@ -64,10 +67,11 @@ impl CallCounts {
     /// Returns the counts of all calls that have ended.
     pub fn read(&self) -> Vec<Counted> {
         let all = self.0.lock();
-        let counted = all.iter().map(|(Series { caller, service, method }, counts)| Counted {
+        let counted = all.iter().map(|(Series { caller, service, method, peer }, counts)| Counted {
             caller: Arc::clone(caller),
             service: Arc::clone(service),
             method: method.clone(),
+            peer: Arc::clone(peer),
             calls: counts.calls(),
             times: counts.times.snapshot(),
         });
@@ -75,11 +79,20 @@ impl CallCounts {
     }
 
     /// Returns the counts of a method, for engines that add to them.
-    pub(crate) fn of(&self, caller: &Arc<str>, service: &Arc<str>, method: String) -> Arc<Counts> {
+    pub(crate) fn of(
+        &self,
+        caller: &Arc<str>,
+        service: &Arc<str>,
+        method: String,
+        peer: Arc<str>,
+    ) -> Arc<Counts> {
         let mut all = self.0.lock();
-        let series = Series { caller: Arc::clone(caller), service: Arc::clone(service), method };
+        let series = Series { caller: Arc::clone(caller), service: Arc::clone(service), method, peer };
         let is_full = all.len() >= MOST && !all.contains_key(&series);
-        let none = || Series { caller: OTHERS.into(), service: OTHERS.into(), method: OTHERS.into() };
+        let none = || {
+            let others: Arc<str> = OTHERS.into();
+            Series { caller: others.clone(), service: others.clone(), method: OTHERS.into(), peer: others }
+        };
         Arc::clone(all.entry(if is_full { none() } else { series }).or_default())
     }
 }
@@ -151,7 +164,9 @@ mod tests {
         let counts = CallCounts::default();
         for name in 0..2 * MOST {
             let caller = format!("caller {name}").into();
-            counts.of(&caller, &"hotel".into(), "Hotel/Ping".into()).add(Status::Done, Duration::ZERO);
+            counts
+                .of(&caller, &"hotel".into(), "Hotel/Ping".into(), "".into())
+                .add(Status::Done, Duration::ZERO);
         }
         let read = counts.read();
         assert_eq!(read.len(), MOST + 1);

@@ -1,8 +1,10 @@
 //! The engines of a binding's calls, in order.
 
-use crate::{Binding, Burst, Engine, EngineKind, Kind, Message, Parts, Refusal, Settings, Unsuitable};
+use crate::{
+    Binding, Burst, Copied, Engine, EngineKind, Kind, Message, Parts, Refusal, Settings, Unsuitable,
+};
 use bertha_chunnels::rpc::FailureKind;
-use bertha_schemas::{Fault, PrivateMemory};
+use bertha_schemas::{Fault, Fields};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
@@ -10,12 +12,13 @@ use std::time::Duration;
 
 /// The place from which a [`Chain`] has copies of requests for engines that read them.
 pub trait Contents {
-    /// Copies a request from its application's heap into private memory. Returns the memory, and the address of the request's structure in
-    /// it.
+    /// Copies these fields of a request from its application's heap into private memory, which becomes the request's
+    /// [content](Message::content); all of the request if no fields are named. One that has a content keeps what is there. A copy of more than
+    /// the fields says [so](Message::copied).
     ///
     /// # Errors
     /// Fails with what is wrong with the request.
-    fn copy(&mut self, request: &Message) -> Result<(Box<PrivateMemory>, u64), Fault>;
+    fn copy(&mut self, request: &mut Message, fields: Option<&Fields>) -> Result<(), Fault>;
 
     /// Returns the number of bytes that a copy of a request takes. Of one of more than `most`, it is some number above `most`.
     fn measure(&mut self, request: &Message, most: u32) -> u32;
@@ -31,11 +34,20 @@ pub trait Contents {
 pub struct Chain {
     binding: Binding,
     places: Vec<Place>,
+    reads: Reads,
     /// Requests that have passed all engines, and go before those that come.
     leaving: VecDeque<Message>,
     refused: VecDeque<Message>,
     failures: Burst,
     outcomes: Vec<Message>,
+}
+
+/// The fields that engines read, by the methods.
+#[derive(Debug, Default)]
+struct Reads {
+    fields: Vec<Fields>,
+    /// The number of changes of engines.
+    version: u32,
 }
 
 #[derive(Debug)]
@@ -93,7 +105,8 @@ impl Chain {
     /// Creates a chain without engines.
     pub fn new(binding: Binding) -> Self {
         let (leaving, refused) = (VecDeque::new(), VecDeque::new());
-        Self { binding, places: Vec::new(), leaving, refused, failures: Burst::new(), outcomes: Vec::new() }
+        let (places, reads) = (Vec::new(), Reads::default());
+        Self { binding, places, reads, leaving, refused, failures: Burst::new(), outcomes: Vec::new() }
     }
 
     /// Leads requests and cancellations through the engines. What is in the burst afterwards goes to the peer. Requests that were refused
@@ -102,7 +115,7 @@ impl Chain {
         for place in 0..self.places.len() {
             let Place { engine, entering, .. } = &mut self.places[place];
             go_before(entering, burst);
-            fill(burst, engine.as_ref(), contents);
+            fill(burst, engine.as_ref(), &self.reads, contents);
             weigh(burst, engine.as_ref(), contents);
             engine.requests(burst, now);
             if burst.has_refused() {
@@ -155,6 +168,7 @@ impl Chain {
         let engine = kind.make(settings, &self.binding)?;
         let place = Place { name: name.to_owned(), kind, engine, entering: VecDeque::new() };
         self.places.insert(behind.min(self.places.len()), place);
+        self.look();
         Ok(())
     }
 
@@ -164,7 +178,9 @@ impl Chain {
     /// Fails if there is no such engine, and with what is wrong with the settings.
     pub fn configure(&mut self, name: &str, settings: Settings) -> Result<(), Unchanged> {
         let place = self.find(name)?;
-        Ok(self.places[place].engine.configure(settings)?)
+        self.places[place].engine.configure(settings)?;
+        self.look();
+        Ok(())
     }
 
     /// Removes an engine. The requests that it held go on before later ones.
@@ -177,6 +193,7 @@ impl Chain {
         let behind = self.entrance(place);
         behind.extend(engine.take_apart().held);
         behind.extend(entering);
+        self.look();
         Ok(())
     }
 
@@ -205,6 +222,7 @@ impl Chain {
             }
         };
         self.entrance(place + 1).append(&mut parts.held);
+        self.look();
         upgraded
     }
 
@@ -223,6 +241,7 @@ impl Chain {
             behind.append(&mut held);
             behind.append(&mut parts.held);
         }
+        self.look();
     }
 
     /// Returns true if an engine of this name reads fields of requests.
@@ -231,6 +250,15 @@ impl Chain {
         self.find(name).is_ok_and(|place| {
             methods.any(|method| !self.places[place].engine.reads(method as u32).is_empty())
         })
+    }
+
+    /// Looks at what engines read, after a change. A request that was copied before is copied whole where an engine reads it from now on: its
+    /// copy may lack what this one reads.
+    fn look(&mut self) {
+        let methods = 0..self.binding.schema.methods().len() as u32;
+        let reads = |method| self.places.iter().flat_map(move |place| place.engine.reads(method)).collect();
+        self.reads.fields = methods.map(reads).collect();
+        self.reads.version = self.reads.version.wrapping_add(1);
     }
 
     fn find(&self, name: &str) -> Result<usize, Unchanged> {
@@ -273,21 +301,21 @@ fn go_before(queue: &mut VecDeque<Message>, burst: &mut Burst) {
 }
 
 /// Has requests copied that the engine reads. A request that is malformed is refused.
-fn fill(burst: &mut Burst, engine: &dyn Engine, contents: &mut impl Contents) {
+fn fill(burst: &mut Burst, engine: &dyn Engine, reads: &Reads, contents: &mut impl Contents) {
     burst.refuse_if(|message| {
         if message.kind != Kind::Request
-            || message.content.is_some()
+            || message.content.is_some() && message.copied.has(reads.version)
             || engine.reads(message.method).is_empty()
         {
             return None;
         }
-        match contents.copy(message) {
-            Ok((content, at)) => {
-                (message.content, message.at) = (Some(content), at);
-                None
-            }
-            Err(fault) => Some(Refusal::of_fault(&fault, "request")),
-        }
+        let fields = if message.content.is_none() { reads.fields.get(message.method as usize) } else { None };
+        message.copied = match fields {
+            Some(_) => Copied::Fields { version: reads.version },
+            None => Copied::Whole,
+        };
+        let copied = contents.copy(message, fields);
+        copied.err().map(|fault| Refusal::of_fault(&fault, "request"))
     });
 }
 
@@ -295,10 +323,7 @@ fn fill(burst: &mut Burst, engine: &dyn Engine, contents: &mut impl Contents) {
 fn weigh(burst: &mut Burst, engine: &dyn Engine, contents: &mut impl Contents) {
     if let Some(most) = engine.weighs() {
         for request in burst.requests_mut() {
-            request.bytes = match &request.content {
-                Some(content) => u32::try_from(content.used()).unwrap_or(u32::MAX),
-                None => contents.measure(request, most),
-            };
+            request.bytes = contents.measure(request, most);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A binding and its messages for tests.
 
-use crate::{Binding, Contents, Kind, Message};
-use bertha_schemas::{Fault, Limits, Plan, PrivateMemory, Schema};
+use crate::{Binding, Contents, Copied, Kind, Message};
+use bertha_schemas::{Fault, Fields, Limits, Plan, PrivateMemory, Schema};
 use prost::Message as _;
 use prost_types::field_descriptor_proto::{Label, Type};
 use prost_types::{
@@ -65,7 +65,17 @@ pub(crate) fn binding() -> Binding {
 
 /// A request without a structure.
 pub(crate) fn request(call: u64) -> Message {
-    Message { kind: Kind::Request, call, method: 0, bytes: 8, at: 0, trace: None, content: None }
+    Message {
+        kind: Kind::Request,
+        call,
+        method: 0,
+        bytes: 8,
+        at: 0,
+        trace: None,
+        peer: None,
+        content: None,
+        copied: Copied::Whole,
+    }
 }
 
 /// A message about a call that has begun.
@@ -90,14 +100,15 @@ impl Heap {
 }
 
 impl Contents for Heap {
-    fn copy(&mut self, request: &Message) -> Result<(Box<PrivateMemory>, u64), Fault> {
+    fn copy(&mut self, request: &mut Message, _: Option<&Fields>) -> Result<(), Fault> {
         self.copies += 1;
         let Binding { plan, .. } = binding();
         let message = plan.message("hotel.Request").unwrap();
         let mut memory = Box::new(PrivateMemory::of(1 << 18));
         let encoded = &self.encoded[request.at as usize - 1];
         let at = plan.decode(message, encoded, &mut *memory, Limits::default())?;
-        Ok((memory, at))
+        (request.content, request.at, request.copied) = (Some(memory), at, Copied::Whole);
+        Ok(())
     }
 
     fn measure(&mut self, request: &Message, _: u32) -> u32 {

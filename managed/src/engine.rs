@@ -26,8 +26,8 @@ pub trait Engine: Debug + Send {
         None
     }
 
-    /// Returns the fields of a method's request that the engine reads. Where there are any, requests have a copy as their
-    /// [content](Message::content).
+    /// Returns the fields of a method's request that the engine reads. Where there are any, requests have a copy of
+    /// them, and of the messages that lead to them, as their [content](Message::content). It may have nothing else.
     fn reads(&self, method: u32) -> &[Path] {
         let _ = method;
         &[]

@@ -21,8 +21,36 @@ pub struct Message {
     pub at: u64,
     /// The trace to which a request belongs. An engine that makes a span puts the span there.
     pub trace: Option<Trace>,
+    /// The party that has given an outcome, as operators see it: an application, or the daemon or server at the end of a route. A cancellation
+    /// has the one that works on the call.
+    pub peer: Option<Arc<str>>,
     /// The copy that engines read. There is one if an engine of the chain [reads](crate::Engine::reads) the messages of this method.
     pub content: Option<Box<PrivateMemory>>,
+    /// The part of the message that is in `content`.
+    pub copied: Copied,
+}
+
+/// The part of a message that was copied for engines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Copied {
+    /// All of it.
+    #[default]
+    Whole,
+    /// The fields that the engines of a chain read at the time. Other addresses in the copy are those of the heap.
+    Fields {
+        /// The version of the chain's fields.
+        version: u32,
+    },
+}
+
+impl Copied {
+    /// Returns true if the copy has all fields of this version.
+    pub(crate) fn has(self, version: u32) -> bool {
+        match self {
+            Self::Whole => true,
+            Self::Fields { version: copied } => copied == version,
+        }
+    }
 }
 
 /// The kind of a [`Message`].

@@ -4,32 +4,36 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
+/// Returns true if a party that has so many places gets another, where so many of all are free. Whoever has some has no more than it leaves
+/// free, and the last eighth is for those without any.
+pub fn gets_another(has: usize, free: usize, all: usize) -> bool {
+    match has {
+        0 => free > 0,
+        _ => has + 1 < free && free > all / 8,
+    }
+}
+
 /// Places for calls, of which a party has no more than it leaves free: half of them while it is alone, and less the more others have. A party
 /// without any gets one as long as there is one, and the last eighth is for such parties alone: many who have some keep no newcomer out.
 #[derive(Debug)]
 pub struct Shares<P> {
     free: usize,
-    /// Number of places that only parties without any get.
-    kept: usize,
+    all: usize,
     taken: HashMap<P, usize>,
 }
 
 impl<P: Hash + Eq> Shares<P> {
     /// Makes so many places, which are free.
     pub fn new(places: usize) -> Self {
-        Self { free: places, kept: places / 8, taken: HashMap::new() }
+        Self { free: places, all: places, taken: HashMap::new() }
     }
 
     /// Takes a place for a party. Returns false if there is none for it.
     pub fn take(&mut self, party: P) -> bool {
-        let taken = self.taken.entry(party);
-        match taken {
-            Entry::Occupied(mut taken) if taken.get() + 1 < self.free && self.free > self.kept => {
-                *taken.get_mut() += 1
-            }
-            Entry::Vacant(taken) if self.free > 0 => *taken.insert(0) += 1,
-            _ => return false,
+        if !gets_another(self.of(&party), self.free, self.all) {
+            return false;
         }
+        *self.taken.entry(party).or_default() += 1;
         self.free -= 1;
         true
     }

@@ -1,4 +1,4 @@
-//! What the methods of services take and return, known at run time: a [`Schema`] is checked, has an exact hash, and becomes a [`Plan`] by
+//! The messages that methods of services take and return, known at run time: a [`Schema`] is checked, has an exact hash, and becomes a [`Plan`] by
 //! which one interpreter moves messages between memory and protobuf. Nothing is compiled, and nothing that a stranger submits is code.
 //!
 //! ```text
@@ -48,6 +48,7 @@
 
 #[cfg(test)]
 mod described;
+mod fields;
 mod limits;
 mod memory;
 mod native;
@@ -59,9 +60,10 @@ mod reference;
 mod schema;
 mod shape;
 
+pub use fields::Fields;
 pub use limits::Limits;
 pub use memory::{Memory, NoRoom, Outside, Room};
-pub use native::Frame;
+pub use native::{Frame, Partly};
 pub use path::{Path, Value};
 pub use plan::{MessageId, Plan, Told};
 pub use private::PrivateMemory;

@@ -1,6 +1,6 @@
-//! What a message may cost.
+//! The limits of what a message costs.
 
-/// What a message may cost. A message beyond a limit is a [`Fault`](crate::Fault).
+/// The limits of what a message costs. A message beyond a limit is a [`Fault`](crate::Fault).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {

@@ -65,6 +65,11 @@ impl Path {
         Some(Self { steps, sizes })
     }
 
+    /// Returns what leads to the field.
+    pub(crate) fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
     /// Returns true if the values of the field are numbers with a fraction.
     pub fn is_float(&self) -> bool {
         let element = self.steps.last().map(|step| step.element);

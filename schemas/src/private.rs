@@ -53,6 +53,11 @@ impl PrivateMemory {
         self.bytes.truncate(Self::HEADROOM);
     }
 
+    /// Changes how many bytes may be reserved. What was reserved stays.
+    pub fn bound(&mut self, capacity: usize) {
+        self.longest = capacity.saturating_add(Self::HEADROOM);
+    }
+
     /// Returns reserved bytes.
     ///
     /// # Panics

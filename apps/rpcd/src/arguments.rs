@@ -5,7 +5,7 @@ use crate::threads;
 use crate::trial;
 use crate::{Change, Daemon, Operator, PeerAddr, PeerTls, Peers, Routes, Settings};
 use bertha_core::{Error, ErrorKind};
-use bertha_datapath_shm::Users;
+use bertha_datapath_shm::{Users, Waiting};
 use bertha_managed::attach::is_name;
 use bertha_program::tls::PeerOptions;
 use bertha_program::{Metrics, Termination, say};
@@ -61,6 +61,10 @@ pub struct Arguments {
     /// Threads that pass calls on. Those of a caller are passed on by one at a time.
     #[arg(long, value_name = "COUNT", default_value = "1", value_parser = value_parser!(u16).range(1..=256))]
     threads: u16,
+    /// Polls the queues of applications, where the daemon sleeps otherwise until one rings: calls take less time, and each thread keeps a
+    /// processor busy, also when nothing is to do.
+    #[arg(long)]
+    poll: bool,
     /// Passes the calls of a service on by a thread of its own, which sleeps when idle: calls of other services take no time of it. It begins
     /// with the first party of the service. May be given several times, for at most 64 services.
     #[arg(long, value_name = "SERVICE")]
@@ -153,6 +157,7 @@ impl Arguments {
         let peers = Peers { listen, routes, grpc, grpc_tls, tls, per_address: per_address.get() };
         let settings = Settings {
             users,
+            waiting: if self.poll { Waiting::Spin } else { Waiting::Park },
             heap: self.heap,
             dedicated: self.dedicated,
             peers,

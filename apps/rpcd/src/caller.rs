@@ -1,15 +1,15 @@
 //! The way of requests from a caller to a server, and of outcomes back.
 
 use crate::calls::{Calls, Kept, NotBegun};
-use crate::delivery::{self, Given, Place, Sent};
+use crate::delivery::{self, Given, Place};
 use crate::details::Details;
 use crate::link::{Caller, Link, Open};
-use crate::memory::Leaving;
+use crate::memory::{Leaving, Sent};
 use crate::services::Services;
 use crate::state::State;
 use bertha_chunnels::rpc::FailureKind;
-use bertha_managed::{Contents, Descriptor, InHeap, Kind, Message, Refusal};
-use bertha_schemas::{Fault, Limits, PrivateMemory};
+use bertha_managed::{Burst, Contents, Copied, Descriptor, InHeap, Kind, Message, Refusal, Spare};
+use bertha_schemas::{Fault, Fields, Limits, Partly};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,12 +49,15 @@ pub(crate) fn take(link: &Arc<Link>, descriptors: &[Descriptor], now: Duration) 
                 let request = Message { trace, ..message_of(call, method, Kind::Request, message) };
                 begin(link, &mut caller, request, (message.number, milliseconds))?;
             }
-            // The call may have had its outcome meanwhile.
-            Descriptor::Cancellation { call } if caller.open.calls.get(call).is_some() => {
-                let _has_room =
-                    caller.requests.push(message_of(call, 0, Kind::Cancellation, InHeap::default()));
+            Descriptor::Cancellation { call } => {
+                let Caller { open, requests, .. } = &mut *caller;
+                // The call may have had its outcome meanwhile.
+                if let Some(begun) = open.calls.get(call) {
+                    let peer = begun.peer();
+                    let about = message_of(call, 0, Kind::Cancellation, InHeap::default());
+                    put(requests, Message { peer, ..about });
+                }
             }
-            Descriptor::Cancellation { .. } => {}
             Descriptor::Done(done) => link.take_back(done.numbers()),
             _ => return Err(Breach("a caller answers")),
         }
@@ -71,7 +74,7 @@ pub(crate) fn carry_on(link: &Arc<Link>, state: &State) -> bool {
     while let Some(message) = passed.pop_front() {
         match message.kind {
             Kind::Request => give(link, open, message, begun, &state.services),
-            _ => cancel(link, &mut open.calls, message.call),
+            _ => cancel(link, open, message.call),
         }
         if state.now() - begun > LONG {
             break;
@@ -83,17 +86,17 @@ pub(crate) fn carry_on(link: &Arc<Link>, state: &State) -> bool {
 /// Leads requests through the engines, and does what is due without a message.
 fn work(link: &Arc<Link>, caller: &mut Caller, now: Duration) {
     let Caller { open, requests, passed } = caller;
-    let Open { chain, calls, .. } = open;
+    let Open { chain, calls, spare, copies, .. } = open;
     let room = link.heap.saturating_sub(calls.copied());
-    let mut copies = Copies { link, calls, room, made: Vec::new() };
-    chain.requests(requests, &mut copies, now);
-    let Copies { made, .. } = copies;
-    made.into_iter().for_each(|(call, bytes)| calls.set_copied(call, bytes));
-    for message in chain.take_outcomes() {
-        tell(link, calls, message, NONE, false);
+    chain.requests(requests, &mut Copies { link, calls, room, spare, made: copies }, now);
+    copies.drain(..).for_each(|(call, bytes)| calls.set_copied(call, bytes));
+    for mut message in chain.take_outcomes() {
+        spare.keep(message.content.take());
+        tell(link, (calls, spare), message, NONE, false);
     }
     for request in requests.take_ended().filter(|message| message.kind == Kind::Request) {
-        drop(end(link, calls, request.call));
+        spare.keep(request.content);
+        end(link, (calls, spare), request.call);
     }
     passed.extend(requests.drain());
 }
@@ -102,7 +105,7 @@ fn work(link: &Arc<Link>, caller: &mut Caller, now: Duration) {
 pub(crate) fn on_outcome(link: &Arc<Link>, call: u64, outcome: Outcome<'_>, now: Duration) -> bool {
     let open = &mut link.caller.lock().open;
     let Some(begun) = open.calls.get(call) else { return false };
-    let method = begun.method;
+    let (method, peer) = (begun.method, begun.peer());
     let (kind, response, may_have_run) = match outcome {
         Outcome::Response(server, message) => match copy_response(link, server, method, message) {
             Ok(copy) => (Kind::Response, Response { copy, of: Some((server, message.number)) }, true),
@@ -113,7 +116,8 @@ pub(crate) fn on_outcome(link: &Arc<Link>, call: u64, outcome: Outcome<'_>, now:
             (Kind::Failure(refusal), NONE, may_have_run)
         }
     };
-    answer(link, open, message_of(call, method, kind, response.copy), response, may_have_run, now)
+    let outcome = Message { peer, ..message_of(call, method, kind, response.copy) };
+    answer(link, open, outcome, response, may_have_run, now)
 }
 
 /// Ends all calls of a caller that has gone.
@@ -148,7 +152,7 @@ fn begin(
     }
     match caller.open.calls.begin(call, method, number, milliseconds) {
         Ok(()) => {
-            let _has_room = caller.requests.push(request);
+            put(&mut caller.requests, request);
             Ok(())
         }
         Err(NotBegun::TooMany) => {
@@ -159,19 +163,26 @@ fn begin(
     }
 }
 
-fn message_of(call: u64, method: u32, kind: Kind, message: InHeap) -> Message {
-    Message { kind, call, method, bytes: message.bytes, at: message.at, trace: None, content: None }
+pub(crate) fn message_of(call: u64, method: u32, kind: Kind, message: InHeap) -> Message {
+    let (InHeap { at, bytes, .. }, copied) = (message, Copied::Whole);
+    Message { kind, call, method, bytes, at, trace: None, peer: None, content: None, copied }
+}
+
+/// Adds a message to a burst, which has room: it was empty before as many descriptors as it takes.
+fn put(burst: &mut Burst, message: Message) {
+    let added = burst.push(message);
+    debug_assert!(added.is_ok(), "a burst is full");
 }
 
 /// Gives a request that has passed all engines to the server.
-fn give(link: &Arc<Link>, open: &mut Open, request: Message, now: Duration, services: &Services) {
+fn give(link: &Arc<Link>, open: &mut Open, mut request: Message, now: Duration, services: &Services) {
     let Some(call) = open.calls.get(request.call) else { return };
-    let sent = Sent { number: call.message, milliseconds: call.milliseconds, place: Place::New };
+    let sent = delivery::Sent { number: call.message, milliseconds: call.milliseconds, place: Place::New };
     match delivery::deliver(services, link, &request, sent, now) {
         Ok(Given { server, number, is_kept: true, .. }) => {
-            let Message { at, bytes, trace, content, .. } = request;
+            let Message { at, bytes, trace, content, copied, .. } = request;
             call.server = Some((server, number));
-            call.kept = Some(Kept { at, bytes, trace, content });
+            call.kept = Some(Kept { at, bytes, trace, content, copied });
         }
         Ok(Given { server, number, is_held, .. }) => {
             call.server = Some((server, number));
@@ -179,9 +190,11 @@ fn give(link: &Arc<Link>, open: &mut Open, request: Message, now: Duration, serv
                 link.done(call.message);
             }
             open.calls.set_copied(request.call, 0);
+            open.spare.keep(request.content);
         }
         Err(refusal) => {
-            let failure = Message { kind: Kind::Failure(refusal), content: None, ..request };
+            open.spare.keep(request.content.take());
+            let failure = Message { kind: Kind::Failure(refusal), ..request };
             answer(link, open, failure, NONE, false, now);
         }
     }
@@ -196,12 +209,12 @@ fn answer(
     may_have_run: bool,
     now: Duration,
 ) -> bool {
-    let Open { chain, calls, outcomes } = open;
-    let _has_room = outcomes.push(outcome);
+    let Open { chain, calls, outcomes, spare, .. } = open;
+    put(outcomes, outcome);
     chain.responses(outcomes, now);
     let mut is_held = false;
     for outcome in outcomes.drain() {
-        is_held |= tell(link, calls, outcome, response, may_have_run);
+        is_held |= tell(link, (calls, spare), outcome, response, may_have_run);
     }
     is_held
 }
@@ -209,12 +222,12 @@ fn answer(
 /// Tells the caller of the outcome of a call. Returns true if the response is still needed in the server's memory.
 fn tell(
     link: &Link,
-    calls: &mut Calls<Arc<Link>>,
+    (calls, spare): (&mut Calls<Arc<Link>>, &mut Spare),
     outcome: Message,
     response: Response<'_>,
     may_have_run: bool,
 ) -> bool {
-    let stated = end(link, calls, outcome.call);
+    let stated = end(link, (calls, spare), outcome.call);
     let Response { copy, of } = response;
     match (outcome.kind, of) {
         (Kind::Failure(refusal), _) => {
@@ -235,18 +248,23 @@ fn tell(
 }
 
 /// Ends a call. A request that no server has got, or that was kept, is needed no more. Returns the failure that the server has stated.
-fn end(link: &Link, calls: &mut Calls<Arc<Link>>, call: u64) -> Option<(Arc<str>, Details)> {
+fn end(
+    link: &Link,
+    (calls, spare): (&mut Calls<Arc<Link>>, &mut Spare),
+    call: u64,
+) -> Option<(Arc<str>, Details)> {
     let ended = calls.end(call)?;
     if ended.server.is_none() || ended.kept.is_some() {
         link.done(ended.message);
     }
+    spare.keep(ended.kept.and_then(|kept| kept.content));
     ended.stated
 }
 
 /// Takes a call away from its server, whose outcome nobody wants.
-fn cancel(link: &Link, calls: &mut Calls<Arc<Link>>, call: u64) {
+fn cancel(link: &Link, Open { calls, spare, .. }: &mut Open, call: u64) {
     let server = calls.get(call).and_then(|open| open.server.clone());
-    drop(end(link, calls, call));
+    end(link, (calls, spare), call);
     if let Some((server, number)) = server {
         delivery::cancel(&server, number);
     }
@@ -270,24 +288,37 @@ struct Copies<'a> {
     /// Number of bytes that copies may still take. An application has no more in copies than in a heap, however often its requests name a
     /// part of it.
     room: usize,
+    spare: &'a mut Spare,
     /// The copies, by their calls, with their bytes.
-    made: Vec<(u64, usize)>,
+    made: &'a mut Vec<(u64, usize)>,
 }
 
 impl Contents for Copies<'_> {
-    fn copy(&mut self, request: &Message) -> Result<(Box<PrivateMemory>, u64), Fault> {
+    fn copy(&mut self, request: &mut Message, fields: Option<&Fields>) -> Result<(), Fault> {
         let typed = &self.link.typed;
         let Some(messages) = typed.method(request.method) else { return Err(Fault::Malformed) };
         let limits = Limits::default();
-        let mut memory = Box::new(PrivateMemory::of(limits.memory.min(self.room)));
         let number = self.calls.message(request.call).ok_or(Fault::Malformed)?;
-        let at = self
-            .link
-            .sends
-            .read(number, |sent| typed.plan.copy(messages.request, sent, request.at, &mut *memory, limits))?;
-        self.room -= memory.used();
+        let mut memory = self.spare.take(limits.memory.min(self.room));
+        let at = self.link.sends.read(number, |sent| match (fields, sent, &request.content) {
+            (Some(fields), Sent::Heap(_), _) => {
+                typed.plan.copy_fields(messages.request, fields, sent, request.at, &mut memory, limits)
+            }
+            // What an engine has read before is read no second time.
+            (_, _, Some(content)) => {
+                let sent = Partly::new(content, sent);
+                typed.plan.copy(messages.request, &sent, request.at, &mut *memory, limits)
+            }
+            // A frame changes no more, and lies where a copy would.
+            _ => {
+                request.copied = Copied::Whole;
+                typed.plan.copy(messages.request, sent, request.at, &mut *memory, limits)
+            }
+        })?;
+        self.room = self.room.saturating_sub(memory.used());
         self.made.push((request.call, memory.used()));
-        Ok((memory, at))
+        (request.content, request.at) = (Some(memory), at);
+        Ok(())
     }
 
     fn measure(&mut self, request: &Message, most: u32) -> u32 {
@@ -296,10 +327,11 @@ impl Contents for Copies<'_> {
         else {
             return request.bytes;
         };
-        let bytes = self
-            .link
-            .sends
-            .read(number, |sent| typed.plan.measure(messages.request, sent, request.at, most.into()));
+        let (plan, most) = (&typed.plan, most.into());
+        let bytes = self.link.sends.read(number, |sent| match &request.content {
+            Some(content) => plan.measure(messages.request, &Partly::new(content, sent), request.at, most),
+            None => plan.measure(messages.request, sent, request.at, most),
+        });
         u32::try_from(bytes).unwrap_or(u32::MAX)
     }
 }

@@ -1,7 +1,8 @@
 //! The open calls of a caller, without I/O.
 
 use crate::details::Details;
-use bertha_managed::Trace;
+use crate::link::Link;
+use bertha_managed::{Copied, Trace};
 use bertha_schemas::PrivateMemory;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -46,6 +47,7 @@ pub(crate) struct Kept {
     pub(crate) trace: Option<Trace>,
     /// The copy that engines have read, which counts until the call ends.
     pub(crate) content: Option<Box<PrivateMemory>>,
+    pub(crate) copied: Copied,
 }
 
 /// The reason why a call does not begin.
@@ -126,6 +128,13 @@ impl<S> Calls<S> {
     pub(crate) fn end_all(&mut self) -> impl Iterator<Item = (u64, Call<S>)> {
         self.copied = 0;
         std::mem::take(&mut self.open).into_iter()
+    }
+}
+
+impl Call<Arc<Link>> {
+    /// Returns the party that has the request, as operators see it.
+    pub(crate) fn peer(&self) -> Option<Arc<str>> {
+        self.server.as_ref().map(|(server, _)| Arc::clone(&server.application))
     }
 }
 

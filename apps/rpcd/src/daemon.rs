@@ -288,7 +288,7 @@ async fn exchange(link: Arc<Link>, socket: UnixStream, state: &State) {
             return;
         }
     };
-    let (application, service) = (&attached.link.application, &attached.link.service);
+    let (application, service) = (&*attached.link.application, &attached.link.service);
     tracing::info!(application, service, role = ?attached.link.role, "an application is attached");
     let ended = run(&attached, state).await;
     let error = ended.err().map(tracing::field::display);

@@ -6,7 +6,7 @@ use crate::memory::Leaving;
 use crate::services::Services;
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::{Descriptor, InHeap, Message, Refusal};
-use bertha_schemas::{Fault, Limits};
+use bertha_schemas::{Fault, Limits, Partly};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -125,24 +125,18 @@ pub(crate) fn cancel(link: &Link, call: u64) {
     }
 }
 
-/// Copies a request for the server: what engines have read, or else what the caller has sent.
+/// Copies a request for the server: what engines have read as they have read it, and the rest as the caller has sent it.
 fn copy_request(link: &Link, caller: &Link, request: &Message, number: u32) -> Result<InHeap, Fault> {
     let Some(messages) = link.typed.method(request.method) else { return Err(Fault::Malformed) };
     let (plan, limits) = (&link.typed.plan, Limits::default());
-    match &request.content {
-        Some(content) => {
-            link.lend(request.bytes, |room| plan.copy(messages.request, &**content, request.at, room, limits))
-        }
-        None => caller.sends.read(number, |sent| {
-            link.lend(request.bytes, |room| {
-                plan.copy(
-                    messages.request,
-                    sent,
-                    request.at,
-                    &mut Leaving { room, heap: sent.heap() },
-                    limits,
-                )
-            })
-        }),
-    }
+    let (message, at) = (messages.request, request.at);
+    caller.sends.read(number, |sent| {
+        link.lend(request.bytes, |room| {
+            let mut room = Leaving { room, heap: sent.heap() };
+            match &request.content {
+                Some(content) => plan.copy(message, &Partly::new(content, sent), at, &mut room, limits),
+                None => plan.copy(message, sent, at, &mut room, limits),
+            }
+        })
+    })
 }

@@ -2,7 +2,7 @@
 
 use crate::link::Link;
 use crate::state::State;
-use crate::{again, caller, server};
+use crate::{caller, elsewhere, server};
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::Refusal;
 use std::sync::Arc;
@@ -13,6 +13,6 @@ pub(crate) fn end(link: &Arc<Link>, state: &State, reason: &str, may_have_run: b
     state.services.remove(link);
     caller::end_all(link);
     let refusal = Refusal { kind: FailureKind::Unavailable, reason: reason.into() };
-    again::pass_all_on(link, &refusal, state);
+    elsewhere::pass_all_on(link, &refusal, state);
     server::end_all(link, &refusal, may_have_run, state.now());
 }

@@ -2,20 +2,17 @@
 
 use crate::calls::MOST;
 use crate::origin::Origin;
-use bertha_managed::Party;
+use bertha_managed::{Party, gets_another};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 /// Maximum number of open calls of a server.
 const OPEN: usize = 4 * MOST;
 
-/// Number of them that only origins without a call get.
-const KEPT: usize = OPEN / 8;
-
 /// The calls that a server has, by the server's numbers. `C` is a caller.
 ///
-/// Each origin has a part of the calls, and of the memory of their requests: no more than it leaves free, and one call at least. The last
-/// eighth of the calls is for origins without any.
+/// Each origin has a [part of the calls](gets_another), and of the memory of their requests: no more than it leaves free, and one call at
+/// least.
 #[derive(Debug)]
 pub(crate) struct Given<C> {
     /// Number of calls so far.
@@ -95,13 +92,13 @@ impl<C> Given<C> {
         let next = Party(self.origins.len() as u16);
         let part = match self.origins.entry(origin) {
             Entry::Occupied(part) => part.into_mut(),
-            Entry::Vacant(_) if calls == 0 => return Err(NotGiven::Calls),
+            Entry::Vacant(_) if !gets_another(0, calls, OPEN) => return Err(NotGiven::Calls),
             Entry::Vacant(part) => {
                 part.insert(Part { party: self.gone.pop().unwrap_or(next), calls: 0, bytes: 0 })
             }
         };
         if part.calls > 0 {
-            if part.calls + 1 >= calls || calls <= KEPT {
+            if !gets_another(part.calls, calls, OPEN) {
                 return Err(NotGiven::Calls);
             }
             if part.bytes + bytes > memory.saturating_sub(bytes) {
@@ -207,7 +204,7 @@ mod tests {
         for _ in 0..20 {
             (0..2000).for_each(|origin| _ = give(origin));
         }
-        assert!((2000..2000 + KEPT).all(give));
+        assert!((2000..2000 + OPEN / 8).all(give));
     }
 
     #[test]

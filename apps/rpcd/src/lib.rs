@@ -15,7 +15,6 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
-mod again;
 mod arguments;
 mod attach;
 mod balance;
@@ -27,6 +26,7 @@ mod daemon;
 mod dedicated;
 mod delivery;
 mod details;
+mod elsewhere;
 mod end;
 mod given;
 mod grpc;

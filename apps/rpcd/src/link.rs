@@ -19,7 +19,7 @@ use bertha_chunnels::rpc::FailureKind;
 use bertha_core::{Base, Buf, Error, ErrorKind, Runtime};
 use bertha_managed::attach::{Hello, Role};
 use bertha_managed::heap::{Foreign, Lent, Region};
-use bertha_managed::{Burst, Chain, Descriptor, Done, InHeap, Message, Refusal, Signal};
+use bertha_managed::{Burst, Chain, Descriptor, Done, InHeap, Message, Refusal, Signal, Spare};
 use bertha_runtime::tokio::TokioRuntime;
 use bertha_schemas::{Digest, Fault, Memory, PrivateMemory, Schema};
 use parking_lot::{Mutex, RwLock};
@@ -36,10 +36,14 @@ const UNHEARD: usize = 1024;
 /// calls one after another does not listen while its queue is full, and hears such a notice behind its calls.
 const UNHEARD_BY_SERVER: usize = 1 << 16;
 
+/// The lowest address of a send heap. All addresses of copies that engines read are lower, so that each address of a request is in one of both.
+const LOWEST: u64 = 1 << 32;
+
 /// A party with one service, which it calls or serves.
 #[derive(Debug)]
 pub(crate) struct Link {
-    pub(crate) application: String,
+    /// The name of the party, as operators see it.
+    pub(crate) application: Arc<str>,
     pub(crate) service: String,
     pub(crate) role: Role,
     pub(crate) typed: Arc<Typed>,
@@ -53,15 +57,15 @@ pub(crate) struct Link {
     pub(crate) heap: usize,
     pub(crate) sends: Sends,
     outbox: Mutex<Outbox>,
-    /// There are news.
+    /// The signal that there are news.
     waits: Notify,
-    /// There are messages that are needed no more, of which the party hears with other news.
+    /// The signal that messages are needed no more, of which the party hears with other news.
     unhurried: Notify,
-    /// The news were taken.
+    /// The signal that the news were taken.
     heard: Notify,
-    /// The engines have work beside the party's messages. They hold it too, to tell each other.
+    /// The signal that engines have work beside the party's messages. They hold it too, to tell each other.
     pub(crate) changed: Arc<Signal>,
-    /// The application has no place any more.
+    /// The signal that the application has no place any more.
     detached: Notify,
     /// The calls that the application makes. Who holds this lock may take that of an outbox, and not the other way round.
     pub(crate) caller: Mutex<Caller>,
@@ -86,6 +90,10 @@ pub(crate) struct Open {
     pub(crate) chain: Chain,
     pub(crate) calls: Calls<Arc<Link>>,
     pub(crate) outcomes: Burst,
+    /// Memories for copies of requests that engines read.
+    pub(crate) spare: Spare,
+    /// The calls of such copies that are new, with their bytes; else empty.
+    pub(crate) copies: Vec<(u64, usize)>,
 }
 
 impl Link {
@@ -100,6 +108,12 @@ impl Link {
             let what = "the daemon has no mappings of memory for another application (vm.max_map_count)";
             Error::new(ErrorKind::Exhausted, what)
         })?;
+        if hello.send_heap < LOWEST {
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                "a send heap begins above the first 4 GiB of addresses",
+            ));
+        }
         let sends = Sends::Heap(RwLock::new(Foreign::new(hello.send_heap, heap)?));
         let lends = Lends::Heap(Lent::new(hello.receive_heap, heap)?);
         let Hello { application, service, role, .. } = hello;
@@ -135,7 +149,7 @@ impl Link {
         let waker = Waker::from(Arc::clone(&changed));
         let chain = Chain::new(typed.binding(without_port(&application), &service, common, waker));
         Self {
-            application,
+            application: application.into(),
             service,
             role,
             peer,
@@ -418,7 +432,13 @@ impl Sender for Link {
 
 impl Caller {
     fn new(chain: Chain) -> Self {
-        let open = Open { chain, calls: Calls::default(), outcomes: Burst::new() };
+        let open = Open {
+            chain,
+            calls: Calls::default(),
+            outcomes: Burst::new(),
+            spare: Spare::default(),
+            copies: Vec::new(),
+        };
         Self { open, requests: Burst::new(), passed: VecDeque::new() }
     }
 }

@@ -8,19 +8,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// The labels of each series.
-const LABELS: [&str; 3] = ["caller", "service", "method"];
+const LABELS: [&str; 4] = ["caller", "service", "method", "peer"];
 
 /// Adds the counts to the metrics of the program.
 ///
 /// # Errors
 /// Errors of [`Watched::counter`].
 pub(crate) fn add(watched: &Watched, operator: &Operator) -> Result<(), Error> {
-    let [caller, service, method] = LABELS;
+    let [caller, service, method, peer] = LABELS;
     let (by_status, by_time, state) = (operator.clone(), operator.clone(), Arc::clone(&operator.state));
     watched.labelled(
         "bertha_calls_total",
         "Calls that have ended, by their outcome.",
-        &[caller, service, method, "status"],
+        &[caller, service, method, peer, "status"],
         move || by_status.counted().iter().flat_map(statuses).collect(),
     )?;
     watched.labelled("bertha_call_seconds", "Time from a request to the outcome.", &LABELS, move || {
@@ -56,5 +56,6 @@ fn statuses(counted: &Counted) -> impl Iterator<Item = (Vec<String>, Value)> {
 }
 
 fn labels(counted: &Counted) -> Vec<String> {
-    vec![counted.caller.to_string(), counted.service.to_string(), counted.method.clone()]
+    let Counted { caller, service, method, peer, .. } = counted;
+    vec![caller.to_string(), service.to_string(), method.clone(), peer.to_string()]
 }

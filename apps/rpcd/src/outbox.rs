@@ -1,4 +1,4 @@
-//! What a party has to hear.
+//! The news of a party, until it has heard them.
 
 use crate::lends::{Lends, Waiting};
 use crate::memory::into_buf;

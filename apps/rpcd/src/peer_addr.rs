@@ -1,4 +1,4 @@
-//! Where daemons connect to each other.
+//! The addresses at which daemons connect to each other.
 
 use bertha_core::{Addr, Error, ErrorKind};
 use std::fmt;

@@ -189,7 +189,7 @@ fn granted(link: &Link, bytes: usize) -> Option<Region> {
     match link.grow(&region) {
         Ok(()) => Some(region),
         Err(error) => {
-            tracing::debug!(%error, application = link.application, "a heap does not grow");
+            tracing::debug!(%error, application = &*link.application, "a heap does not grow");
             None
         }
     }

@@ -1,8 +1,8 @@
 //! The way of outcomes from a server.
 
-use crate::again;
 use crate::caller::{self, Breach, LONG, Outcome};
 use crate::details::Details;
+use crate::elsewhere;
 use crate::link::Link;
 use crate::state::State;
 use bertha_chunnels::rpc::FailureKind;
@@ -92,7 +92,7 @@ fn on_failure(
     }
     let Some((caller, number)) = link.take_given(call) else { return };
     let (refusal, details) = failure();
-    if is_unserved && again::try_other(&caller, number, &refusal, state) {
+    if is_unserved && elsewhere::try_other(&caller, number, &refusal, state) {
         return;
     }
     let outcome = Outcome::Failure { refusal, details, may_have_run };

@@ -290,7 +290,7 @@ impl Service {
     /// Returns the part of a line that tells of the service.
     fn shown(&self, now: Duration) -> String {
         let server = match (&self.server, self.routing.shown(now)) {
-            (Some(server), _) => server.application.clone(),
+            (Some(server), _) => server.application.to_string(),
             (None, Some(peers)) => format!("at {peers}"),
             (None, None) => "none".into(),
         };

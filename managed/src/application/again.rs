@@ -118,4 +118,25 @@ mod tests {
         pauses.slow();
         assert_eq!([pauses.next(), pauses.next()], [LONGEST; 2]);
     }
+
+    /// Whenever a daemon returns, an attempt comes within a second: the test tries each millisecond of three seconds, also with refusals before.
+    #[test]
+    fn a_daemon_that_returns_is_tried_within_a_second() {
+        let second = Duration::from_secs(1);
+        for refusals in 0..5 {
+            let (mut pauses, mut attempts, mut at) = (Pauses::default(), Vec::new(), Duration::ZERO);
+            while at < 5 * second {
+                at += pauses.next();
+                attempts.push(at);
+                if attempts.len() <= refusals {
+                    pauses.slow();
+                }
+            }
+            for millis in 0..3_000 {
+                let returned = Duration::from_millis(millis);
+                let next = attempts.iter().find(|attempt| **attempt >= returned).unwrap();
+                assert!(*next < returned + second, "{returned:?}, {refusals} refusals: {attempts:?}");
+            }
+        }
+    }
 }

@@ -26,9 +26,9 @@ pub(super) struct Link {
     sent: Mutex<HashMap<u32, Box<dyn Any + Send>>>,
     number: AtomicU32,
     notices: Mutex<Notices>,
-    /// There are notices that have to be sent.
+    /// The signal that notices have to be sent.
     noticed: Notify,
-    /// There are notices that go along with the next descriptor.
+    /// The signal that notices go along with the next descriptor.
     unhurried: Notify,
 }
 

@@ -32,7 +32,7 @@ pub struct Server<S> {
     service: PhantomData<fn() -> S>,
 }
 
-/// What the daemon tells a server.
+/// A word of the daemon to a server.
 enum Heard<S> {
     Call(Incoming<S>),
     /// Nobody waits for the call of this number any more.

@@ -1,6 +1,8 @@
 use super::*;
+use crate::described::RESERVE;
 use crate::described::{Heap, about, binding, request};
 use crate::engines::{Acl, Null, Qos, Quota, RateLimit};
+use bertha_schemas::{PrivateMemory, Room};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -231,6 +233,40 @@ fn requests_are_copied_for_an_engine_that_reads_them_also_if_it_came_later() {
     path.add(1, "acl", Acl, "field=customer deny=eve");
     path.settle();
     assert_eq!((path.heap.copies, path.passed, path.outcomes), (2, vec![0, 2], vec![1]));
+}
+
+/// The contents of requests of which the fields alone are copied that are asked for.
+#[derive(Default)]
+struct Asked(Vec<bool>);
+
+impl Contents for Asked {
+    fn copy(&mut self, request: &mut Message, fields: Option<&Fields>) -> Result<(), Fault> {
+        self.0.push(fields.is_none());
+        let mut memory = Box::new(PrivateMemory::of(1 << 10));
+        request.at = memory.reserve(64)?;
+        request.content = Some(memory);
+        Ok(())
+    }
+
+    fn measure(&mut self, request: &Message, _: u32) -> u32 {
+        request.bytes
+    }
+}
+
+#[test]
+fn a_request_is_copied_once_for_all_engines_and_whole_for_one_that_came_later() {
+    let (mut chain, mut asked, mut burst) = (Chain::new(binding()), Asked::default(), Burst::new());
+    let acl = |field: &str| format!("field={field} deny=1").parse().unwrap();
+    chain.add(0, "customer", Arc::new(Acl), acl("customer")).unwrap();
+    chain.add(1, "limit", Arc::new(RateLimit), "per-second=1 burst=1".parse().unwrap()).unwrap();
+    chain.add(2, "guests", Arc::new(Acl), acl("guests")).unwrap();
+    let reserve = |call| Message { method: RESERVE, ..request(call) };
+    (0..2).for_each(|call| burst.push(reserve(call)).unwrap());
+    chain.requests(&mut burst, &mut asked, Duration::ZERO);
+    assert_eq!((burst.drain().count(), &asked.0), (1, &vec![false, false]));
+    chain.add(3, "room", Arc::new(Acl), acl("room")).unwrap();
+    chain.requests(&mut burst, &mut asked, Duration::from_secs(1));
+    assert_eq!((burst.drain().count(), &asked.0), (1, &vec![false, false, true]), "one was held");
 }
 
 #[test]

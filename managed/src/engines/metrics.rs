@@ -1,12 +1,12 @@
 //! Counts of calls.
 
 use crate::call_counts::{Counts, Status};
-use crate::{Binding, Burst, Engine, EngineKind, Kind, Parts, Settings, Unsuitable};
+use crate::{Binding, Burst, Engine, EngineKind, Kind, Message, Parts, Settings, Unsuitable};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// `metrics`: counts calls by caller, method and status, and the times that they take from here to their outcome.
+/// `metrics`: counts calls by caller, method, peer and status, and the times that they take from here to their outcome.
 ///
 /// It has no settings. Refusals by engines before it are not counted, and by those behind it are.
 #[derive(Debug, Clone, Copy)]
@@ -41,11 +41,16 @@ impl EngineKind for Metrics {
     }
 }
 
+/// Number of peers whose counts an engine has at hand.
+const KNOWN: usize = 128;
+
 #[derive(Debug)]
 struct Counting {
     binding: Binding,
-    /// The counts of the methods that were called, by the places of the methods.
-    counts: Vec<Option<Arc<Counts>>>,
+    /// The counts of the methods that were called, by the places of the methods, with their peers.
+    counts: Vec<Vec<(Arc<str>, Arc<Counts>)>>,
+    /// The peer of calls that nobody had.
+    nobody: Arc<str>,
     in_flight: HashMap<u64, Begun>,
 }
 
@@ -58,20 +63,30 @@ struct Begun {
 
 impl Counting {
     fn new(binding: Binding) -> Self {
-        let counts = vec![None; binding.schema.methods().len()];
-        Self { binding, counts, in_flight: HashMap::new() }
+        let counts = vec![Vec::new(); binding.schema.methods().len()];
+        Self { binding, counts, nobody: Arc::from(""), in_flight: HashMap::new() }
     }
 
     /// Counts the end of a call that began here.
-    fn end(&mut self, call: u64, status: Status, now: Duration) {
-        let Some(begun) = self.in_flight.remove(&call) else { return };
-        let Self { binding: Binding { caller, service, counts: all, schema, .. }, counts, .. } = self;
+    fn end(&mut self, message: &Message, status: Status, now: Duration) {
+        let Some(begun) = self.in_flight.remove(&message.call) else { return };
+        let Self { binding: Binding { caller, service, counts: all, schema, .. }, counts, nobody, .. } = self;
         let place = begun.method as usize;
-        let (Some(counts), Some(method)) = (counts.get_mut(place), schema.methods().get(place)) else {
+        let (Some(known), Some(method)) = (counts.get_mut(place), schema.methods().get(place)) else {
             return;
         };
-        let named = || all.of(caller, service, format!("{}/{}", method.service, method.name));
-        counts.get_or_insert_with(named).add(status, now.saturating_sub(begun.at));
+        let (peer, took) = (message.peer.as_ref().unwrap_or(nobody), now.saturating_sub(begun.at));
+        if let Some((_, counts)) = known.iter().find(|(known, _)| known == peer) {
+            return counts.add(status, took);
+        }
+        let method = format!("{}/{}", method.service, method.name);
+        let counts = all.of(caller, service, method, Arc::clone(peer));
+        counts.add(status, took);
+        // All of a route are known. Servers of ever new names come one after another.
+        if known.len() >= KNOWN {
+            known.clear();
+        }
+        known.push((Arc::clone(peer), counts));
     }
 }
 
@@ -82,14 +97,14 @@ impl Engine for Counting {
                 Kind::Request => {
                     self.in_flight.insert(message.call, Begun { method: message.method, at: now });
                 }
-                _ => self.end(message.call, Status::Cancelled, now),
+                _ => self.end(message, Status::Cancelled, now),
             }
         }
     }
 
     fn responses(&mut self, burst: &mut Burst, now: Duration) {
         for message in burst.messages() {
-            self.end(message.call, Status::of(&message.kind), now);
+            self.end(message, Status::of(&message.kind), now);
         }
     }
 

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// `quota`: bounds the calls in flight. A request beyond is refused as overloaded.
+/// `quota`: bounds the calls of one attachment that are in flight. A request beyond is refused as overloaded.
 ///
 /// - `calls`: number of calls that may be in flight; 128.
 #[derive(Debug, Clone, Copy)]

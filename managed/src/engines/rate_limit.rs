@@ -9,13 +9,13 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// `rate-limit`: bounds the rate of calls. Excess requests wait in order.
+/// `rate-limit`: bounds the rate of the calls of one attachment. Excess requests wait in order.
 ///
 /// - `per-second`: number of calls a second, or `infinite`, which is the default.
 /// - `burst`: number of calls that may pass at once after an idle time; a hundredth of a second's.
 /// - `queue`: number of requests that may wait, 4,096. A request beyond is refused as overloaded.
 ///
-/// A cancellation takes its request out of the queue.
+/// A cancellation takes its request out of the queue. An application that attaches again has a new limit.
 #[derive(Debug, Clone, Copy)]
 pub struct RateLimit;
 

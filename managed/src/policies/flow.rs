@@ -22,11 +22,11 @@ const FAILURES: usize = 1_024;
 #[derive(Debug)]
 pub(super) struct Flow {
     inner: Mutex<Inner>,
-    /// Notified when the task has something to do.
+    /// The signal that the task has something to do.
     pub(super) to_do: Arc<Signal>,
-    /// Notified when there is a message to receive, or one that may be received.
+    /// The signal that there is a message to receive, or one that may be received.
     pub(super) to_receive: Notify,
-    /// Notified when a message was sent or received.
+    /// The signal that a message was sent or received.
     changed: Notify,
 }
 

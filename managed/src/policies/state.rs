@@ -1,7 +1,7 @@
 //! The calls of a connection on their way through engines, without I/O.
 
 use super::under_way::{Arrival, Leaving, UnderWay, number};
-use crate::{Burst, Chain, Kind, Message, Refusal};
+use crate::{Burst, Chain, Copied, Kind, Message, Refusal};
 use bertha_chunnels::rpc::{self, Failure, FailureKind, MessageKind};
 use bertha_core::DropCounter;
 use std::collections::VecDeque;
@@ -160,7 +160,17 @@ impl State {
         }
         self.calls.begin(request, method, now);
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        self.lead(Message { kind: Kind::Request, call, method, bytes, at: 0, content: None, trace: None });
+        self.lead(Message {
+            kind: Kind::Request,
+            call,
+            method,
+            bytes,
+            at: 0,
+            content: None,
+            copied: Copied::Whole,
+            trace: None,
+            peer: None,
+        });
         self.pass(now);
         self.calls.hold(call);
     }
@@ -209,6 +219,8 @@ impl State {
             bytes: 0,
             at: 0,
             content: None,
+            copied: Copied::Whole,
+            peer: None,
             trace: None,
         });
     }
@@ -244,7 +256,17 @@ impl State {
 
     /// Leads an outcome through the engines, and returns the reason if it is a failure behind them.
     fn outcome(&mut self, call: u64, method: u32, kind: Kind, now: Duration) -> Option<Refusal> {
-        self.lead(Message { kind, call, method, bytes: 0, at: 0, content: None, trace: None });
+        self.lead(Message {
+            kind,
+            call,
+            method,
+            bytes: 0,
+            at: 0,
+            content: None,
+            copied: Copied::Whole,
+            trace: None,
+            peer: None,
+        });
         self.chain.responses(&mut self.burst, now);
         match self.burst.drain().next()?.kind {
             Kind::Failure(refusal) => Some(refusal),
@@ -264,7 +286,7 @@ impl State {
         let (calls_on, answers) = if *way == Some(Way::Up) { (up, down) } else { (down, up) };
         chain.requests(burst, calls, now);
         for Message { kind, call, content, .. } in burst.drain() {
-            content.into_iter().for_each(|content| calls.take_back(content));
+            calls.spare.keep(content);
             if kind == Kind::Request {
                 match calls.leave(call, now) {
                     Leaving::Request(request) => calls_on.push_back(request),
@@ -274,13 +296,13 @@ impl State {
             }
         }
         for Message { kind, call, content, .. } in burst.take_ended() {
-            content.into_iter().for_each(|content| calls.take_back(content));
+            calls.spare.keep(content);
             if kind == Kind::Request {
                 calls.remove(call);
             }
         }
         for Message { kind, call, content, .. } in chain.take_outcomes() {
-            content.into_iter().for_each(|content| calls.take_back(content));
+            calls.spare.keep(content);
             if let (Kind::Failure(Refusal { kind, reason }), Some(there)) = (kind, calls.remove(call)) {
                 *refused += 1;
                 let failure = Failure::of(kind, reason.to_string()).before_running();

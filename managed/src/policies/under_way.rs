@@ -2,18 +2,12 @@
 
 use super::held_bytes::HeldBytes;
 use super::methods::Methods;
-use crate::{Contents, Message};
+use crate::{Contents, Copied, Message, Spare};
 use bertha_chunnels::rpc;
-use bertha_schemas::{Fault, Limits, Plan, PrivateMemory};
+use bertha_schemas::{Fault, Fields, Limits, Plan};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Number of memories for copies of requests that are kept for later ones.
-const SPARE: usize = 16;
-
-/// Number of bytes of a memory above which it is not kept.
-const LONGEST_SPARE: usize = 64 << 10;
 
 /// The calls under way, by their slots, with the requests that have not gone on.
 #[derive(Debug)]
@@ -27,8 +21,8 @@ pub(super) struct UnderWay {
     of_held: (usize, usize),
     /// True if requests are encoded by protobuf.
     are_protobuf: bool,
-    #[expect(clippy::vec_box, reason = "messages have boxes, which are used again")]
-    spare: Vec<Box<PrivateMemory>>,
+    /// Memories for copies of requests.
+    pub(super) spare: Spare,
 }
 
 /// A call under way.
@@ -78,7 +72,7 @@ impl UnderWay {
         held: HeldBytes,
         are_protobuf: bool,
     ) -> Self {
-        let (calls, spare) = (HashMap::new(), Vec::new());
+        let (calls, spare) = (HashMap::new(), Spare::default());
         Self { calls, most, methods, plan, held, of_held: (0, 0), are_protobuf, spare }
     }
 
@@ -156,14 +150,6 @@ impl UnderWay {
         self.calls.values().next().map(|call| number(call.id))
     }
 
-    /// Takes the memory of a copy back.
-    pub(super) fn take_back(&mut self, mut memory: Box<PrivateMemory>) {
-        if self.spare.len() < SPARE && memory.used() <= LONGEST_SPARE {
-            memory.clear();
-            self.spare.push(memory);
-        }
-    }
-
     fn let_go(&mut self, bytes: usize) {
         self.held.remove(bytes);
         self.of_held = (self.of_held.0 - 1, self.of_held.1 - bytes);
@@ -172,10 +158,10 @@ impl UnderWay {
 
 /// Requests are decoded where they are encoded by protobuf. What an engine cannot read is refused.
 impl Contents for UnderWay {
-    fn copy(&mut self, request: &Message) -> Result<(Box<PrivateMemory>, u64), Fault> {
+    fn copy(&mut self, request: &mut Message, _: Option<&Fields>) -> Result<(), Fault> {
         let limits = Limits::default();
         let room = self.held.room();
-        let mut memory = self.spare.pop().unwrap_or_else(|| Box::new(PrivateMemory::of(limits.memory)));
+        let mut memory = self.spare.take(limits.memory);
         let method = self.methods.request(request.method).filter(|_| self.are_protobuf);
         let there = self.calls.get_mut(&slot(request.call)).filter(|there| number(there.id) == request.call);
         let (Some(message), Some(there)) = (method, there) else { return Err(Fault::Malformed) };
@@ -194,7 +180,8 @@ impl Contents for UnderWay {
             self.held.add(memory.used());
             self.of_held.1 += memory.used();
         }
-        Ok((memory, at))
+        (request.content, request.at, request.copied) = (Some(memory), at, Copied::Whole);
+        Ok(())
     }
 
     /// Returns the length of the encoding: it is that of a message which has come, and nobody can say less.

@@ -52,7 +52,7 @@ async fn handle(&self, mut call: ::bertha_managed::application::Incoming<Service
     ]
 }
 
-/// What a stub of a method consists of.
+/// The parts of a stub of a method.
 struct Stub {
     docs: String,
     function: String,

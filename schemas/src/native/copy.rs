@@ -3,7 +3,7 @@
 use crate::plan::{Element, REFERENCE, Step, Told};
 use crate::reference::{Reference, word};
 use crate::schema::Number;
-use crate::{Fault, Limits, Memory, MessageId, Plan, Room};
+use crate::{Fault, Fields, Limits, Memory, MessageId, Plan, PrivateMemory, Room};
 
 impl Plan {
     /// Copies the message whose structure lies at this address into room that is reserved for it, and returns the address of the copy's
@@ -27,7 +27,29 @@ impl Plan {
         limits: Limits,
     ) -> Result<u64, Fault> {
         let mut copier = Copier { plan: self, memory, room, limits, left: limits.memory };
-        copier.message(message, at, limits.levels())
+        copier.message(message, at, limits.levels(), None)
+    }
+
+    /// Copies the structure of the message at this address, with these fields and the messages that lead to them, and returns the address of
+    /// the copy's structure. All other addresses in the copy are those of the memory: [`Partly`](crate::Partly) reads both, and
+    /// [`Path::any`](crate::Path::any) reads these fields alone.
+    ///
+    /// # Errors
+    /// The errors of [`copy`](Self::copy), as far as they are about these fields.
+    ///
+    /// # Panics
+    /// May panic if the message or a field is of another plan.
+    pub fn copy_fields(
+        &self,
+        message: MessageId,
+        fields: &Fields,
+        memory: &impl Memory,
+        at: u64,
+        room: &mut PrivateMemory,
+        limits: Limits,
+    ) -> Result<u64, Fault> {
+        let mut copier = Copier { plan: self, memory, room, limits, left: limits.memory };
+        copier.message(message, at, limits.levels(), Some(fields))
     }
 }
 
@@ -53,14 +75,27 @@ impl<M: Memory, R: Room> Copier<'_, M, R> {
         Ok(to)
     }
 
-    fn message(&mut self, message: MessageId, from: u64, depth: u32) -> Result<u64, Fault> {
+    /// Copies a message: of its fields these, or all.
+    fn message(
+        &mut self,
+        message: MessageId,
+        from: u64,
+        depth: u32,
+        fields: Option<&Fields>,
+    ) -> Result<u64, Fault> {
         let to = self.bytes(from, self.plan.size(message))?;
-        self.structure(message, to, depth)?;
+        self.structure(message, to, depth, fields)?;
         Ok(to)
     }
 
     /// Makes a structure whole that was copied as it was. From here on nothing but the copy is read.
-    fn structure(&mut self, message: MessageId, at: u64, depth: u32) -> Result<(), Fault> {
+    fn structure(
+        &mut self,
+        message: MessageId,
+        at: u64,
+        depth: u32,
+        fields: Option<&Fields>,
+    ) -> Result<(), Fault> {
         let depth = depth.checked_sub(1).ok_or(Fault::Deep(self.limits.depth))?;
         let plan = self.plan;
         self.head(message, at);
@@ -69,7 +104,14 @@ impl<M: Memory, R: Room> Copier<'_, M, R> {
             self.clear(at, end, step.at);
             end = step.at + step.size();
             if step.is_there(|place, len| word(self.room.bytes(at + u64::from(place), len as usize))) {
-                self.field(step, at, depth)?;
+                match fields {
+                    None => self.field(step, at, depth, None)?,
+                    Some(fields) => {
+                        if let Some(inner) = fields.inner(step.number) {
+                            self.field(step, at, depth, Some(inner))?;
+                        }
+                    }
+                }
             } else {
                 self.clear(at, step.at, end);
             }
@@ -104,10 +146,16 @@ impl<M: Memory, R: Room> Copier<'_, M, R> {
         }
     }
 
-    fn field(&mut self, step: &Step, structure: u64, depth: u32) -> Result<(), Fault> {
+    fn field(
+        &mut self,
+        step: &Step,
+        structure: u64,
+        depth: u32,
+        fields: Option<&Fields>,
+    ) -> Result<(), Fault> {
         let at = structure + u64::from(step.at);
         match (step.told, step.element) {
-            (Told::Count { .. }, element) => self.repeated(step, element, at, depth),
+            (Told::Count { .. }, element) => self.repeated(step, element, at, depth, fields),
             (_, Element::Number(number)) => {
                 self.numbers(number, at, 1);
                 Ok(())
@@ -118,7 +166,7 @@ impl<M: Memory, R: Room> Copier<'_, M, R> {
                     0 if told == Told::Value => 0,
                     0 if depth == 0 => return Err(Fault::Deep(self.limits.depth)),
                     0 => self.reserve(self.plan.size(message))?,
-                    from => self.message(message, from, depth)?,
+                    from => self.message(message, from, depth, fields)?,
                 };
                 self.write(at, &inner.to_le_bytes());
                 Ok(())
@@ -151,7 +199,14 @@ impl<M: Memory, R: Room> Copier<'_, M, R> {
         Ok(())
     }
 
-    fn repeated(&mut self, step: &Step, element: Element, at: u64, depth: u32) -> Result<(), Fault> {
+    fn repeated(
+        &mut self,
+        step: &Step,
+        element: Element,
+        at: u64,
+        depth: u32,
+        fields: Option<&Fields>,
+    ) -> Result<(), Fault> {
         let size = self.plan.stride(element);
         if matches!(element, Element::Number(_)) && self.leave(at, size)? {
             return Ok(());
@@ -164,7 +219,9 @@ impl<M: Memory, R: Room> Copier<'_, M, R> {
                 Ok(())
             }
             Element::Text | Element::Bytes => elements.try_for_each(|at| self.text(step, at)),
-            Element::Message(message) => elements.try_for_each(|at| self.structure(message, at, depth)),
+            Element::Message(message) => {
+                elements.try_for_each(|at| self.structure(message, at, depth, fields))
+            }
         }
     }
 

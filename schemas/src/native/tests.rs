@@ -1,13 +1,20 @@
 mod leaving;
+mod parts;
 
 use crate::described::{field, message, of_message, repeated, schema, with_choice, with_optional};
 use crate::reference::{Reference, word};
-use crate::{Encoded, Fault, Frame, Limits, Memory, MessageId, Plan, PrivateMemory, Room};
+use crate::{Encoded, Fault, Frame, Limits, Memory, MessageId, Plan, PrivateMemory, Room, Schema};
 use proptest::prelude::*;
 use prost_types::field_descriptor_proto::Type;
 
 /// A message with fields of all kinds, which holds itself.
 fn plan() -> (Plan, MessageId) {
+    let plan = Plan::new(&described());
+    let id = plan.message("test.A").unwrap();
+    (plan, id)
+}
+
+fn described() -> Schema {
     let fields = vec![
         of_message(1, "inner", "A"),
         field(2, "name", Type::String),
@@ -21,9 +28,7 @@ fn plan() -> (Plan, MessageId) {
     let message =
         with_choice(message("A", fields), vec![field(9, "left", Type::Int64), of_message(10, "right", "A")]);
     let message = with_optional(message, field(11, "weight", Type::Double));
-    let plan = Plan::new(&schema(vec![message]));
-    let id = plan.message("test.A").unwrap();
-    (plan, id)
+    schema(vec![message])
 }
 
 /// Memory with a structure that has all bytes set, but no address.

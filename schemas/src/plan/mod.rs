@@ -8,7 +8,7 @@ use std::collections::HashMap;
 pub use step::Told;
 pub(crate) use step::{Element, REFERENCE, Step};
 
-/// How the messages of a schema lie in memory, and are encoded and decoded.
+/// The way in which the messages of a schema lie in memory, and are encoded and decoded.
 ///
 /// # Example
 /// ```no_run
@@ -37,7 +37,7 @@ pub struct Plan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MessageId(pub(crate) u32);
 
-/// How a type of message lies in memory.
+/// The way in which a type of message lies in memory.
 #[derive(Debug, Clone, Copy)]
 struct Structure {
     /// Number of bytes, a multiple of eight.

@@ -1,9 +1,9 @@
-//! What is done for a field.
+//! The work for a field.
 
 use super::MessageId;
 use crate::schema::Number;
 
-/// What is done for a field.
+/// The work for a field.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step {
     pub(crate) number: u32,

@@ -1,9 +1,9 @@
-//! What is wrong with a message.
+//! The faults of messages.
 
 use crate::{NoRoom, Outside};
 use std::fmt;
 
-/// What is wrong with a message. Fields are named by their numbers.
+/// A fault of a message. Fields are named by their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {

@@ -10,7 +10,7 @@ mod number;
 pub use encoded::Encoded;
 pub use fault::Fault;
 
-/// How the value of a field is delimited.
+/// The way in which the value of a field is delimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wire {
     Varint = 0,

@@ -104,7 +104,7 @@ pub(crate) enum Number {
     Double,
 }
 
-/// How often a field is there, and how its absence is told.
+/// The number of times that a field is there, and the way in which its absence is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Presence {
     /// A value of zero, or without elements, is absent. A message is absent without an address.

@@ -1,9 +1,9 @@
-//! What makes a descriptor set no schema.
+//! The reasons why a descriptor set is no schema.
 
 use super::Schema;
 use std::fmt;
 
-/// What makes a descriptor set no schema. Names are those of the set.
+/// The reason why a descriptor set is no schema. Names are those of the set.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Unsuitable {

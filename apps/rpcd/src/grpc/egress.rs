@@ -7,7 +7,7 @@ use crate::details::Details;
 use crate::end::end;
 use crate::link::Link;
 use crate::state::State;
-use crate::{again, server};
+use crate::{elsewhere, server};
 use bertha_chunnels::rpc::FailureKind;
 use bertha_core::{Error, ErrorKind};
 use bertha_managed::{Descriptor, InHeap, Refusal};
@@ -96,7 +96,7 @@ async fn make_calls(
     let (sender, mut connection) = by(latest, shaken).await?;
     by(latest, is_heard(&mut connection)).await?;
     tracing::info!(%to, service, "a server over HTTP/2 takes calls");
-    again::open(link, state);
+    elsewhere::open(link, state);
     let (asked, open) = (JoinSet::new(), HashMap::new());
     let mut calls = Calls { link, origin: origin.into(), state, asked, open };
     let error = tokio::select! {
@@ -188,7 +188,7 @@ impl Calls<'_> {
             _ => {
                 let reason = "the server takes no more calls on the connection".into();
                 let refusal = Refusal { kind: FailureKind::Unavailable, reason };
-                again::pass_on(self.link, descriptor, Some(&refusal), self.state);
+                elsewhere::pass_on(self.link, descriptor, Some(&refusal), self.state);
             }
         }
     }

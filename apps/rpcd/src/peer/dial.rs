@@ -3,7 +3,7 @@
 #[cfg(feature = "dpdk")]
 use super::dpdk_tcp;
 use super::{LONGEST, PeerTls, greeting, kernel_tcp};
-use crate::again;
+use crate::elsewhere;
 use crate::end::end;
 use crate::link::Link;
 use crate::peer_addr::PeerAddr;
@@ -61,7 +61,7 @@ where
     match asked.await {
         Ok(connection) => {
             tracing::info!(%to, service, "a daemon takes calls");
-            again::open(link, state);
+            elsewhere::open(link, state);
             let ended = run_daemon(link, &connection, &way, state).await;
             let error = ended.err().map(tracing::field::display);
             tracing::info!(%to, service, error, "the connection to a daemon has ended");

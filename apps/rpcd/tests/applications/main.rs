@@ -4,6 +4,7 @@
 mod calls;
 #[path = "../hotel/mod.rs"]
 mod hotel;
+mod polling;
 mod strangers;
 mod stubs;
 mod threads;

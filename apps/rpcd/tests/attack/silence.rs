@@ -4,7 +4,6 @@ use super::*;
 
 /// A caller who never takes its responses, which are large, leaves the server memory for others.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "open: callers of a server share its receive heap without shares"]
 async fn a_caller_that_takes_no_responses_leaves_the_server_its_memory() {
     let daemon = Process::start(&["--heap", "67108864"]);
     let mut serving = daemon.attach().heap(64 << 20).server::<Hotel>("hotel").await.unwrap();

@@ -1,6 +1,7 @@
 //! Work of operators on calls: engines, orders, the choice of servers, and what is told of calls.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
+mod allocations;
 #[path = "../authority/mod.rs"]
 mod authority;
 mod balance;
@@ -17,3 +18,6 @@ mod qos;
 #[path = "../stranger/mod.rs"]
 mod stranger;
 mod traces;
+
+#[global_allocator]
+static COUNTING: bertha_allocations::Counting = bertha_allocations::Counting;

@@ -26,15 +26,14 @@ async fn calls_are_counted_by_caller_method_and_status() {
     let asked = request(&client.heap(), "eve", 1, &[]);
     let failure = client.call::<Reserve>(asked, Some(SOON)).await.unwrap_err();
     assert_eq!(failure.kind(), FailureKind::Denied);
-    let labels = |method: &str, status: &str| {
-        format!(
-            "bertha_calls_total{{caller=\"desk\",service=\"hotel\",method=\"hotel.Hotel/{method}\"{status}}}"
-        )
+    let labels = |method: &str, peer: &str, status: &str| {
+        let of = format!("caller=\"desk\",service=\"hotel\",method=\"hotel.Hotel/{method}\"");
+        format!("bertha_calls_total{{{of},peer=\"{peer}\"{status}}}")
     };
     let text = daemon.scrape();
-    assert_eq!(value(&text, &labels("Ping", ",status=\"ok\"")), Some(3.0), "{text}");
-    assert_eq!(value(&text, &labels("Reserve", ",status=\"denied\"")), Some(1.0), "{text}");
-    let count = labels("Ping", "").replace("calls_total", "call_seconds_count");
+    assert_eq!(value(&text, &labels("Ping", "hotelier", ",status=\"ok\"")), Some(3.0), "{text}");
+    assert_eq!(value(&text, &labels("Reserve", "", ",status=\"denied\"")), Some(1.0), "{text}");
+    let count = labels("Ping", "hotelier", "").replace("calls_total", "call_seconds_count");
     assert_eq!(value(&text, &count), Some(3.0), "{text}");
     judge(&text);
 }

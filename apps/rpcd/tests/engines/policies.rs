@@ -16,7 +16,7 @@ fn kind(name: &str) -> Arc<dyn EngineKind> {
     built_in().into_iter().find(|kind| kind.name() == name).unwrap()
 }
 
-fn add(name: &str, settings: &str) -> Change {
+pub(crate) fn add(name: &str, settings: &str) -> Change {
     Change::Add { name: name.into(), kind: kind(name), settings: settings.parse().unwrap() }
 }
 
@@ -135,7 +135,7 @@ async fn copies_for_engines_take_no_more_than_a_heap_may() {
     let daemon = Running::with(bertha_rpcd::Settings { heap: 4 << 20, ..Default::default() });
     let _serving = serve(daemon.server().await);
     let client = Arc::new(daemon.client().await);
-    daemon.operator.change("hotel", &add("acl", "field=customer deny=eve")).unwrap();
+    daemon.operator.change("hotel", &add("acl", "field=guests deny=eve")).unwrap();
     daemon.operator.change("hotel", &add("rate-limit", "per-second=0")).unwrap();
     // A request whose guests share a text of 64 KiB: its copy takes a megabyte.
     let text = String::from_str_in(&"x".repeat(64 << 10), &client.heap());

@@ -172,6 +172,7 @@ pub(crate) struct Running {
     pub(crate) peer_addr: Option<PeerAddr>,
     /// The address at which callers of gRPC connect.
     pub(crate) grpc_addr: Option<Addr>,
+    pub(crate) runtime: tokio::runtime::Handle,
     /// The folder in which the system tells of the thread of the daemon's runtime.
     pub(crate) task: PathBuf,
     end: Option<oneshot::Sender<()>>,
@@ -219,16 +220,17 @@ impl Running {
                 let daemon = Daemon::listen(&socket, settings).await.unwrap();
                 let addrs = (daemon.peer_addr().cloned(), daemon.grpc_addr().cloned());
                 let task = Path::new("/proc").join(std::fs::read_link("/proc/thread-self").unwrap());
-                begin.send((daemon.operator(), addrs, task)).unwrap();
+                let handle = tokio::runtime::Handle::current();
+                begin.send((daemon.operator(), addrs, handle, task)).unwrap();
                 tokio::select! {
                     ended = daemon.run() => ended.unwrap(),
                     _ = ended => {}
                 }
             });
         });
-        let (operator, (peer_addr, grpc_addr), task) = begun.recv().unwrap();
+        let (operator, (peer_addr, grpc_addr), runtime, task) = begun.recv().unwrap();
         let (end, thread) = (Some(end), Some(thread));
-        Self { operator, path, peer_addr, grpc_addr, task, end, thread, _folder: None }
+        Self { operator, path, peer_addr, grpc_addr, runtime, task, end, thread, _folder: None }
     }
 
     /// Starts a daemon whose calls go to a server at another, and that other.

@@ -6,8 +6,9 @@ use bertha::prelude::*;
 use bertha_chunnels::rpc::FailureKind;
 use bertha_core::Buf;
 use bertha_managed::application::Client;
+use bertha_managed::engines::built_in;
 use bertha_managed::{Descriptor, Order, Service};
-use bertha_rpcd::{Peers, Route, Sending, Settings};
+use bertha_rpcd::{Change, Peers, Route, Sending, Settings};
 use bertha_schemas::{Frame, Limits, Plan, PrivateMemory, Schema};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -252,6 +253,38 @@ fn copy(message: &[u8]) -> Vec<u8> {
     let request = plan.message("hotel.Request").unwrap();
     plan.copy(request, &Frame::of(message), descriptor.message().at, &mut copy, Limits::default()).unwrap();
     copy.as_bytes().to_vec()
+}
+
+/// A list reads one field: rows of other fields stay in the heap, and those of the field are copied.
+#[tokio::test]
+async fn rows_that_no_engine_reads_stay_where_they_are() {
+    peer!(incoming, addr);
+    let near = near(addr, 256 << 20);
+    let client = near.client().await;
+    connect(&client).await;
+    let connection = take!(incoming);
+    let acl = built_in().into_iter().find(|kind| kind.name() == "acl").unwrap();
+    let settings = "field=customer deny=eve".parse().unwrap();
+    near.operator.change("hotel", &Change::Add { name: "acl".into(), kind: acl, settings }).unwrap();
+    for (customer, guest, are_left) in [(3, 20_000, true), (20_000, 3, false)] {
+        let mut messages = Vec::new();
+        for way in [Sending::Writev, Sending::Copy] {
+            near.operator.send_by("hotel", way);
+            let asked = request(&client.heap(), &text(1, customer), 1, &[&text(2, guest), "last"]);
+            let calling = timeout(Duration::from_millis(20), client.call::<Reserve>(asked, None));
+            let receiving = async {
+                loop {
+                    let message = timeout(SOON, connection.recv()).await.unwrap().unwrap();
+                    if let (Descriptor::Request { method: 1, .. }, ..) = read(&message) {
+                        return message;
+                    }
+                }
+            };
+            messages.push(tokio::join!(calling, receiving).1);
+        }
+        assert!(copy(&messages[0]) == copy(&messages[1]));
+        assert_eq!(messages[0][64..] != messages[1][64..], are_left, "rows behind the frame");
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 use super::*;
 use crate::described::{about, binding, request};
 use crate::{Chain, Trace as Context};
-use bertha_schemas::{Fault, PrivateMemory};
+use bertha_schemas::{Fault, Fields};
 
 fn made(settings: &str) -> Box<dyn Engine> {
     Trace::default().make(settings.parse().unwrap(), &binding()).unwrap()
@@ -106,7 +106,7 @@ fn an_upgrade_keeps_spans_and_settings() {
 struct Nothing;
 
 impl crate::Contents for Nothing {
-    fn copy(&mut self, _: &Message) -> Result<(Box<PrivateMemory>, u64), Fault> {
+    fn copy(&mut self, _: &mut Message, _: Option<&Fields>) -> Result<(), Fault> {
         Err(Fault::Malformed)
     }
 

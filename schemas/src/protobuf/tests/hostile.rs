@@ -1,4 +1,4 @@
-//! What strangers write, in memory and in messages.
+//! Memory and messages as strangers write them.
 
 use crate::described::{field, message, of_message, repeated, schema};
 use crate::reference::Reference;

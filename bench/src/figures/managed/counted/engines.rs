@@ -5,8 +5,8 @@ use crate::figures::managed::built_in_kind;
 use crate::figures::managed::reservation::hotel::Service;
 use crate::report::{Budget, Report};
 use crate::{Error, ErrorKind};
-use bertha_managed::{Binding, Burst, Chain, Contents, Kind, Message, Service as _};
-use bertha_schemas::{Fault, Plan, PrivateMemory, Schema};
+use bertha_managed::{Binding, Burst, Chain, Contents, Copied, Kind, Message, Service as _};
+use bertha_schemas::{Fault, Fields, Plan, Schema};
 use std::hint::black_box;
 use std::sync::Arc;
 use std::task::Waker;
@@ -81,7 +81,9 @@ fn lead(mut chain: Chain, burst: u64, calls: u64) {
                     bytes: 64,
                     at: 8,
                     content: None,
+                    copied: Copied::Whole,
                     trace: None,
+                    peer: None,
                 },
             );
         }
@@ -105,7 +107,7 @@ fn push(messages: &mut Burst, message: Message) {
 struct Unread;
 
 impl Contents for Unread {
-    fn copy(&mut self, _: &Message) -> Result<(Box<PrivateMemory>, u64), Fault> {
+    fn copy(&mut self, _: &mut Message, _: Option<&Fields>) -> Result<(), Fault> {
         Err(Fault::NoRoom)
     }
 

@@ -1,6 +1,6 @@
 //! Calls that wait for a peer which does not take them, and go to another.
 
-use crate::caller::{self, Outcome};
+use crate::caller::{self, Outcome, message_of};
 use crate::calls::{Call, Kept};
 use crate::delivery::{self, Place, Sent};
 use crate::details::Details;
@@ -34,8 +34,7 @@ pub(crate) fn pass_on(link: &Arc<Link>, descriptor: &Descriptor, refusal: Option
     let content = link.waiting(descriptor).map(Box::new);
     // A call that was cancelled, as it is at its deadline, goes nowhere.
     let Some((caller, call)) = link.take_given(number) else { return };
-    let request =
-        Message { kind: Kind::Request, call, method, bytes: message.bytes, at: message.at, trace, content };
+    let request = Message { trace, content, ..message_of(call, method, Kind::Request, message) };
     // The request is in the memory of the daemon, and no message of the caller any more.
     let sent = Sent { number: 0, milliseconds, place: Place::Copy };
     let given = match caller.caller.lock().open.calls.get(call) {
@@ -53,12 +52,14 @@ pub(crate) fn try_other(caller: &Arc<Link>, call: u64, refusal: &Refusal, state:
     let calls = &mut caller.caller.lock().open.calls;
     // A call that was cancelled goes nowhere.
     let Some(open) = calls.get(call) else { return true };
-    let Some(Kept { at, bytes, trace, content }) = open.kept.take() else { return false };
-    let request = Message { kind: Kind::Request, call, method: open.method, bytes, at, trace, content };
+    let Some(Kept { at, bytes, trace, content, copied }) = open.kept.take() else { return false };
+    let method = open.method;
+    let request =
+        Message { kind: Kind::Request, call, method, bytes, at, trace, peer: None, content, copied };
     let sent = Sent { number: open.message, milliseconds: open.milliseconds, place: Place::Kept };
     let given = give(open, caller, &request, sent, Some(refusal), state);
-    let Message { at, bytes, trace, content, .. } = request;
-    open.kept = Some(Kept { at, bytes, trace, content });
+    let Message { at, bytes, trace, content, copied, .. } = request;
+    open.kept = Some(Kept { at, bytes, trace, content, copied });
     given.is_ok()
 }
 
