@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
-/// Returns true if a party that has so many places gets another, where so many of all are free. Whoever has some has no more than it leaves
+/// Returns true if a party that has so many places gets another, where so many of all are free. A party with some has no more than it leaves
 /// free, and the last eighth is for those without any.
 pub fn gets_another(has: usize, free: usize, all: usize) -> bool {
     match has {
