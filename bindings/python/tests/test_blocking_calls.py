@@ -203,7 +203,11 @@ class BlockingCalls(Tested):
             interrupted(lambda: words.join("-", waits()))
             interrupted(lambda: list(words.louder(waits())))
             self.assertEqual(words.count("a"), 1)
-        interrupted(served(grace=0.1).run)
+        server = served(grace=0.1)
+        interrupted(server.run)
+        with self.assertRaises(bertha.Error) as caught:
+            client(server).count("a", deadline=10)
+        self.assertNotIsInstance(caught.exception, bertha.CallTimedOut)
 
 
 if __name__ == "__main__":

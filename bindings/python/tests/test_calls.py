@@ -218,7 +218,8 @@ class Calls(Tested):
                 finally:
                     closed.append(True)
 
-            self.assertEqual(await client.ignores(endless()), 7)
+            given = endless()
+            self.assertEqual(await client.ignores(given), 7)
             while not closed:
                 await asyncio.sleep(0.01)
             louder = client.louder(parts_of("a", "b"))
@@ -274,7 +275,7 @@ class Calls(Tested):
             async def waits():
                 try:
                     yield "a"
-                    await asyncio.sleep(30)
+                    await asyncio.sleep(300)
                 finally:
                     ended.append(True)
 

@@ -203,9 +203,7 @@ class serve:
             if call is None:
                 return
             try:
-                # A client may have given up while the call has waited.
-                if not call.is_cancelled:
-                    self._answer(call)
+                self._answer(call)
             finally:
                 self._free.release()
 
