@@ -22,6 +22,7 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod control;
+pub mod device;
 mod edge;
 pub mod protocol;
 mod receiver;

@@ -5,6 +5,7 @@ use bertha::local::Directory;
 use bertha_named::Keys;
 use clap::Args;
 use std::convert::Infallible;
+use std::io;
 use std::path::PathBuf;
 
 /// The options of which [`Keys`] are made.
@@ -48,6 +49,30 @@ impl KeyOptions {
     /// Returns the congestion control of the options.
     pub(crate) fn congestion(&self) -> Option<&Choice> {
         self.congestion.as_ref()
+    }
+
+    /// Returns the names and values of the settings that were given, with whole paths, for another program that reads them.
+    pub(crate) fn given(&self) -> io::Result<Vec<(&'static str, String)>> {
+        let path = |path: &PathBuf| {
+            let path = std::path::absolute(path)?.into_os_string();
+            path.into_string().map_err(|_| io::Error::from(io::ErrorKind::InvalidFilename))
+        };
+        let paths = [
+            ("key-file", &self.key_file),
+            ("tls-cert", &self.tls_cert),
+            ("tls-key", &self.tls_key),
+            ("tls-ca", &self.tls_ca),
+            ("qlog", &self.qlog),
+        ];
+        let mut given = Vec::new();
+        for (name, value) in paths {
+            if let Some(value) = value {
+                given.push((name, path(value)?));
+            }
+        }
+        given.extend(self.tls_name.iter().map(|name| ("tls-name", name.clone())));
+        given.extend(self.congestion.iter().map(|choice| ("congestion", choice.to_string())));
+        Ok(given)
     }
 
     pub(crate) fn keys(&self) -> Keys {

@@ -15,6 +15,7 @@ mod probe;
 mod rate;
 mod rpcd;
 mod run;
+mod run_stack;
 mod site;
 mod sockets;
 #[cfg(feature = "tcp")]

@@ -1,20 +1,23 @@
 //! `bertha run`: a program whose sockets may go through memory.
 
+use crate::run_stack::StackOptions;
 use bertha::{Error, ErrorKind};
 use clap::Args;
 use std::env::current_exe;
 use std::ffi::{OsStr, OsString};
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
+use std::str::FromStr;
 
 /// The shared library that stands before libc.
 const LIBRARY: &str = "libbertha_sockets.so";
 
 /// Runs a program that knows nothing of Bertha: its TCP connections to others that run so, on this machine, go through memory that the
-/// two share, and everything else through the kernel as before. Without a daemon, everything does.
+/// two share, and everything else through the kernel as before. Without a daemon, everything does. With a stack, its TCP connections are
+/// carried by that stack instead, and without a daemon they fail.
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// The socket of `bertha-socketd`.
@@ -23,15 +26,17 @@ pub(crate) struct Run {
     /// The shared library, which by default lies beside this program, or in `../lib`.
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
-    /// Lets the program with this file name alone use memory, and not those that it starts; or several, by several options.
+    /// Lets the program with this file name alone use memory or a stack, and not those that it starts; or several, by several options.
     #[arg(long = "program", value_name = "NAME")]
     programs: Vec<String>,
-    /// Lets connections with this port, at either end, alone use memory; or several.
+    /// Lets connections with this port, at either end, alone use memory or a stack; or several.
     #[arg(long = "port", value_name = "PORT")]
     ports: Vec<u16>,
-    /// Lets connections with this address, at either end, alone use memory; or several.
-    #[arg(long = "address", value_name = "IP")]
-    addresses: Vec<IpAddr>,
+    /// Lets connections with this address, at either end, alone use memory or a stack, or with those that begin with these bits; or several.
+    #[arg(long = "address", value_name = "PREFIX")]
+    addresses: Vec<Prefix>,
+    #[command(flatten)]
+    stack: StackOptions,
     /// The program and its arguments.
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
@@ -50,6 +55,10 @@ impl Run {
         rule(&mut command, "BERTHA_SOCKETS_PROGRAMS", &self.programs);
         rule(&mut command, "BERTHA_SOCKETS_PORTS", &self.ports);
         rule(&mut command, "BERTHA_SOCKETS_ADDRESSES", &self.addresses);
+        match self.stack.settings(&self.socket)? {
+            Some(settings) => command.env("BERTHA_SOCKETS_STACK", settings),
+            None => command.env_remove("BERTHA_SOCKETS_STACK"),
+        };
         let error = command.exec();
         Err(Error::of_file(format_args!("cannot run {}", program.display()), error))
     }
@@ -79,6 +88,30 @@ fn preloaded(library: &PathBuf) -> OsString {
         libraries.push(others);
     }
     libraries
+}
+
+/// The beginning of addresses, or one address.
+#[derive(Debug, Clone)]
+struct Prefix(String);
+
+impl FromStr for Prefix {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (ip, bits) = text.split_once('/').unwrap_or((text, "0"));
+        let ip: IpAddr = ip.parse().map_err(|_| format!("`{ip}` is no IP address"))?;
+        let whole = if ip.is_ipv4() { 32 } else { 128 };
+        match bits.parse() {
+            Ok(bits) if (0..=whole).contains(&bits) => Ok(Self(text.to_owned())),
+            _ => Err(format!("an address of this kind has at most {whole} bits, and not {bits}")),
+        }
+    }
+}
+
+impl Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 fn rule(command: &mut Command, variable: &str, entries: &[impl Display]) {

@@ -35,7 +35,7 @@ pub(crate) struct Site {
 }
 
 /// Takes the names of datapaths, which help and completions list.
-fn datapaths() -> impl TypedValueParser<Value = Transport> {
+pub(crate) fn datapaths() -> impl TypedValueParser<Value = Transport> {
     let values = Transport::ALL
         .iter()
         .map(|transport| PossibleValue::new(transport.name()).help(transport.description()));

@@ -7,7 +7,8 @@ use bertha_sockets_machine::Layout;
 use clap::Parser;
 use std::path::PathBuf;
 
-/// Pairs the two ends of TCP connections of this machine, whose programs `bertha run` started, so that they share memory.
+/// Pairs the two ends of TCP connections of this machine, whose programs `bertha run` started, so that they share memory, or carries them by
+/// the stacks that `bertha run --stack` names.
 #[derive(Debug, Parser)]
 #[command(name = "bertha-socketd", version)]
 pub(crate) struct Arguments {

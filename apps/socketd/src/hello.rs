@@ -1,6 +1,7 @@
 //! The first message of a visitor.
 
 use bertha_runtime::tokio::descriptors;
+use bertha_sockets_machine::device::{CONNECT, LISTEN};
 use bertha_sockets_machine::protocol::{HELLO, LIST};
 use rustix::net::sockopt::socket_type;
 use std::io;
@@ -13,8 +14,17 @@ use tokio::net::UnixStream;
 pub(crate) enum Hello {
     /// To share memory with the other end of its socket.
     Pair(OwnedFd),
+    /// To have its socket carried by a stack.
+    Carry(Wish, OwnedFd),
     /// To see all sockets.
     List,
+}
+
+/// The wish of a program whose socket a stack carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    Connect,
+    Listen,
 }
 
 /// Waits for the first message.
@@ -25,12 +35,12 @@ pub(crate) async fn receive(visitor: &UnixStream) -> io::Result<Hello> {
         visitor.async_io(Interest::READABLE, || descriptors::receive(visitor, &mut bytes)).await?;
     // Nothing is wanted of it any more.
     descriptors::refuse(visitor)?;
+    // Another kind is refused before anything is asked of it, which a file of FUSE might answer late.
+    let mut socket = || files.take_only(|file| socket_type(file).is_ok()).ok_or_else(wrong);
     match &bytes[..read] {
-        bytes if bytes == HELLO => {
-            // Another kind is refused before anything is asked of it, which a file of FUSE might answer late.
-            let socket = files.take_only(|file| socket_type(file).is_ok());
-            socket.map(Hello::Pair).ok_or_else(wrong)
-        }
+        bytes if bytes == HELLO => socket().map(Hello::Pair),
+        bytes if bytes == CONNECT => socket().map(|socket| Hello::Carry(Wish::Connect, socket)),
+        bytes if bytes == LISTEN => socket().map(|socket| Hello::Carry(Wish::Listen, socket)),
         bytes if bytes == LIST => Ok(Hello::List),
         _ => Err(wrong()),
     }

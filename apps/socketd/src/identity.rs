@@ -34,7 +34,7 @@ impl Identity {
         }
         let address = |found: rustix::net::SocketAddrAny| SocketAddr::try_from(found).map(plain);
         Ok(Self {
-            namespace: nix::sys::socket::getsockopt(socket, Namespace)?,
+            namespace: namespace(socket)?,
             local: address(getsockname(socket)?)?,
             // A connection that is over has no peer.
             peer: address(getpeername(socket)?.ok_or(io::ErrorKind::NotConnected)?)?,
@@ -45,6 +45,11 @@ impl Identity {
     pub(crate) fn other(self) -> Self {
         Self { namespace: self.namespace, local: self.peer, peer: self.local }
     }
+}
+
+/// Asks the kernel for the network namespace of a socket.
+pub(crate) fn namespace(socket: &OwnedFd) -> io::Result<u64> {
+    Ok(nix::sys::socket::getsockopt(socket, Namespace)?)
 }
 
 /// Addresses are compared in the form of IPv6, since an end may have a socket of IPv6, and the other end of IPv4.

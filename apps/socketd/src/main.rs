@@ -3,6 +3,8 @@
 //! Each end hands its socket over, of which the daemon reads the addresses and the network namespace itself: so nobody can claim a
 //! connection that is not his own. It makes the memory, gives it to both, and is out of the path from then on: if it dies, connections
 //! stay.
+//!
+//! Sockets that a program wants carried by a stack of Bertha are carried here, as [`stack`] says.
 
 #![forbid(unsafe_code)]
 
@@ -10,8 +12,10 @@ mod command;
 mod hello;
 mod identity;
 mod list;
+mod message;
 mod pairing;
 mod server;
+mod stack;
 
 use bertha_program::run_async;
 use command::Arguments;

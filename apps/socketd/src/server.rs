@@ -3,7 +3,9 @@
 use crate::hello::{self, Hello};
 use crate::identity::Identity;
 use crate::list::List;
+use crate::message;
 use crate::pairing::Waiting;
+use crate::stack::Engine;
 use bertha_core::Error;
 use bertha_datapath_shm::{Users, sealed_memory};
 use bertha_runtime::tokio::Credentials;
@@ -11,14 +13,10 @@ use bertha_runtime::tokio::SocketFile;
 use bertha_runtime::tokio::descriptors::{close_aside, raise_limit};
 use bertha_sockets_machine::Layout;
 use bertha_sockets_machine::protocol::Answer;
-use rustix::net::{
-    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, listen,
-    sendmsg, socket_with,
-};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, listen, socket_with};
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::io::{self, IoSlice};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener as StdListener;
 use std::path::Path;
@@ -59,6 +57,7 @@ struct State {
 pub(crate) struct Server {
     listener: UnixListener,
     state: Rc<RefCell<State>>,
+    engine: Rc<Engine>,
     _file: SocketFile,
 }
 
@@ -72,7 +71,7 @@ impl Server {
         listen(&socket, BACKLOG)?;
         let listener = UnixListener::from_std(StdListener::from(socket))?;
         let state = State { layout, waiting: Waiting::default(), list: List::new(layout) };
-        Ok(Self { listener, state: Rc::new(RefCell::new(state)), _file: file })
+        Ok(Self { listener, state: Rc::new(RefCell::new(state)), engine: Engine::new()?, _file: file })
     }
 
     /// Serves visitors for ever.
@@ -104,7 +103,7 @@ impl Server {
         if silent.len() >= SILENT {
             silent.pop_front().iter().for_each(AbortHandle::abort);
         }
-        let state = self.state.clone();
+        let (state, engine) = (self.state.clone(), self.engine.clone());
         let task = spawn_local(async move {
             match timeout(SAID, hello::receive(&visitor)).await {
                 Ok(Ok(Hello::Pair(socket))) => {
@@ -118,9 +117,11 @@ impl Server {
                         _ => tell(&visitor, Answer::Refused, None),
                     }
                 }
+                Ok(Ok(Hello::Carry(wish, socket))) => engine.serve(&visitor, wish, socket).await,
                 Ok(Ok(Hello::List)) => {
                     if let Ok(owner) = Credentials::of_peer(&visitor) {
-                        let lines = state.borrow_mut().list.lines(owner.user);
+                        let mut lines = state.borrow_mut().list.lines(owner.user);
+                        lines.push_str(&engine.lines(owner.user));
                         let _ = timeout(SAID, write_all(&visitor, lines.as_bytes())).await;
                     }
                 }
@@ -186,16 +187,7 @@ impl State {
 
 /// Answers a visitor, which has gone if it can't take the answer.
 fn tell(visitor: &UnixStream, answer: Answer, memory: Option<&OwnedFd>) {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    let files: Vec<_> = memory.iter().map(|memory| memory.as_fd()).collect();
-    if !files.is_empty() {
-        ancillary.push(SendAncillaryMessage::ScmRights(&files));
-    }
-    let bytes = answer.encode();
-    let sent =
-        sendmsg(visitor, &[IoSlice::new(&bytes)], &mut ancillary, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
-    if let Err(error) = sent {
+    if let Err(error) = message::send(visitor, &answer.encode(), memory.map(AsFd::as_fd)) {
         tracing::debug!(%error, "a visitor has no answer");
     }
 }

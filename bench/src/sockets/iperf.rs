@@ -44,7 +44,8 @@ pub(super) fn stream(way: Way, port: u16, effort: Effort) -> Result<f64, Error> 
     received(&output).ok_or_else(|| failed("iperf3", &output))
 }
 
-fn received(output: &Output) -> Option<f64> {
+/// Returns the gigabits per second that a report of `iperf3` tells.
+pub(super) fn received(output: &Output) -> Option<f64> {
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
     Some(report.pointer("/end/sum_received/bits_per_second")?.as_f64()? / 1e9)
 }

@@ -13,6 +13,7 @@ mod one_end;
 mod peers;
 mod redis;
 mod server;
+mod stack;
 mod ways;
 
 pub(crate) use ends::{ask, serve};
@@ -35,6 +36,7 @@ enum Part {
     Connect,
     OneEnd,
     Idle,
+    Stack,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -55,7 +57,7 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
         return Ok(report);
     };
     type Rows = fn(&mut Report, Effort, (usize, usize)) -> Result<(), Error>;
-    let parts: [(Part, &str, Rows); 8] = [
+    let parts: [(Part, &str, Rows); 9] = [
         (Part::Redis, "redis-benchmark", redis::rows),
         (Part::Echo, "one client", echo::rows),
         (Part::Iperf, "iperf3", iperf::rows),
@@ -64,6 +66,7 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
         (Part::Connect, "short connections", connect::rows),
         (Part::OneEnd, "one end alone", one_end::rows),
         (Part::Idle, "idle programs", idle::rows),
+        (Part::Stack, "a stack under iperf3", stack::rows),
     ];
     for (part, name, rows) in parts {
         if options.only.is_none_or(|only| only == part) {

@@ -24,20 +24,31 @@ impl Server {
         name: &str,
         command: impl FnOnce(u16) -> Result<Command, Error>,
     ) -> Result<Self, Error> {
-        // The port is free until another program takes it.
-        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
-        let port = free.map_err(Error::while_doing(ErrorKind::Socket, "looking for a free port"))?.port();
-        let process = command(port)?.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        let process = process.map_err(Error::while_doing(ErrorKind::Core, format!("starting {name}")))?;
-        let server = Self { process, port };
+        let server = Self::start_silent(name, command)?;
         let begun = Instant::now();
-        while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+        while TcpStream::connect((Ipv4Addr::LOCALHOST, server.port)).is_err() {
             if begun.elapsed() > START {
                 return Err(Error::new(ErrorKind::Stalled, format!("{name} does not listen")));
             }
             std::thread::sleep(Duration::from_millis(20));
         }
         Ok(server)
+    }
+
+    /// Starts a command with a free port and does not wait for it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Core`] if the program is not installed.
+    pub(super) fn start_silent(
+        name: &str,
+        command: impl FnOnce(u16) -> Result<Command, Error>,
+    ) -> Result<Self, Error> {
+        // The port is free until another program takes it.
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
+        let port = free.map_err(Error::while_doing(ErrorKind::Socket, "looking for a free port"))?.port();
+        let process = command(port)?.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let process = process.map_err(Error::while_doing(ErrorKind::Core, format!("starting {name}")))?;
+        Ok(Self { process, port })
     }
 
     /// Returns the processor time of all threads of the process so far.

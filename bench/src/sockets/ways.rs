@@ -92,7 +92,7 @@ pub(super) fn this_program() -> Result<PathBuf, Error> {
 ///
 /// # Errors
 /// [`ErrorKind::Core`] if it is not there.
-fn beside(name: &str) -> Result<PathBuf, Error> {
+pub(super) fn beside(name: &str) -> Result<PathBuf, Error> {
     let here = this_program()?;
     let path = here.with_file_name(name);
     let missing = || {

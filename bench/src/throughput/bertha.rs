@@ -1,6 +1,6 @@
 //! The transfer over stacks of Chunnels.
 
-use super::{CHUNK, REQUEST, Setup, file};
+use super::{CHUNK, LOOPBACK, REQUEST, Setup, file};
 use crate::harness::{Placement, meet};
 use crate::{Error, ErrorKind};
 use bertha_chunnels::{Fragment, Noise, Nothing, Ordered, Reliable};
@@ -38,6 +38,17 @@ pub(super) fn message(setup: &Setup, below: usize) -> usize {
 
 pub(super) fn plain(setup: &Setup) -> Result<f64, Error> {
     run(&Ends::loopback(), setup, 0, transport(setup, 0, make_stack!()))
+}
+
+/// Moves a file over UDP by the stack `ordered,fragment,reliable` without settings, as the command `bertha` makes it of these names.
+/// Returns bytes per second.
+///
+/// # Errors
+/// Errors of either end.
+pub(crate) fn by_names(bytes: usize) -> Result<f64, Error> {
+    let setup = Setup { connections: 1, bytes, datagram: LOOPBACK };
+    let stack = || make_stack!(Ordered::new(), Fragment::new(), Reliable::new());
+    between(&Ends::loopback(), &setup, CHUNK, stack(), stack())
 }
 
 /// The datapaths of a transfer.

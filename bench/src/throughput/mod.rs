@@ -26,6 +26,7 @@ mod tcp;
 mod tls;
 mod unrepaired;
 
+pub(crate) use bertha::by_names;
 #[cfg(feature = "caladan")]
 pub(crate) use caladan::{Options as CaladanOptions, run as over_caladan};
 pub(crate) use probe::probe;

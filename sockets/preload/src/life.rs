@@ -1,7 +1,7 @@
 //! The beginning and the end of sockets, of the process, and of its children.
 
 use crate::process::{self, each_socket, set_own};
-use crate::{join, lock, real, registration, settings, watch};
+use crate::{device, join, lock, real, registration, settings, watch};
 use libc::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -45,6 +45,7 @@ fn begin() {
         // SAFETY: the handlers are functions of this library, which is never unloaded.
         unsafe { libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) };
     }
+    device::begin();
 }
 
 /// Tracks a new connection.
@@ -58,6 +59,12 @@ pub(crate) fn track(fd: c_int) {
 
 /// Stops tracking a descriptor that is closed now. The last one of a socket leaves its other end in order.
 pub(crate) fn forget(fd: c_int) {
+    device::forget(fd);
+    forget_socket(fd);
+}
+
+/// Stops tracking a descriptor whose socket another takes the place of.
+pub(crate) fn forget_socket(fd: c_int) {
     match process::take(fd) {
         Some((socket, true)) => join::end(socket),
         Some((socket, false)) => registration::descriptor_closed(socket.number, fd),

@@ -69,6 +69,9 @@ real! {
     socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
     accept4(fd: c_int, address: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int;
     accept(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int;
+    listen(fd: c_int, backlog: c_int) -> c_int;
+    getsockname(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int;
+    getpeername(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int;
     connect(fd: c_int, address: *const sockaddr, len: socklen_t) -> c_int;
     read(fd: c_int, bytes: *mut c_void, len: size_t) -> ssize_t;
     readv(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t;

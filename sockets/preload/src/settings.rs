@@ -5,7 +5,8 @@
 //! | `BERTHA_SOCKETS` | the path of the daemon's socket; without it, everything stays with the kernel |
 //! | `BERTHA_SOCKETS_PROGRAMS` | names of programs; others stay with the kernel |
 //! | `BERTHA_SOCKETS_PORTS` | ports, of either end; connections with others stay with the kernel |
-//! | `BERTHA_SOCKETS_ADDRESSES` | addresses, of either end, as with ports |
+//! | `BERTHA_SOCKETS_ADDRESSES` | addresses, of either end, as with ports; with `/` and a number, those that begin with so many bits |
+//! | `BERTHA_SOCKETS_STACK` | the stack by which the daemon carries connections, with its settings |
 //! | `BERTHA_SOCKETS_EAGER` | for tests: if it is there, a connection pays with its first message |
 //! | `BERTHA_SOCKETS_MOVES` | for tests: a stream leaves the ring with every so many writes |
 //!
@@ -20,6 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 static DAEMON: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
 static PORTS: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
 static ADDRESSES: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
+static STACK: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
 static IS_EAGER: AtomicBool = AtomicBool::new(false);
 static MOVES: AtomicU32 = AtomicU32::new(0);
 
@@ -42,6 +44,7 @@ pub(crate) fn read() -> bool {
     MOVES.store(moves.unwrap_or(0), Ordering::Relaxed);
     keep(&PORTS, c"BERTHA_SOCKETS_PORTS");
     keep(&ADDRESSES, c"BERTHA_SOCKETS_ADDRESSES");
+    keep(&STACK, c"BERTHA_SOCKETS_STACK");
     keep(&DAEMON, c"BERTHA_SOCKETS");
     daemon().is_some()
 }
@@ -87,6 +90,16 @@ pub(crate) fn daemon() -> Option<&'static CStr> {
     kept(&DAEMON)
 }
 
+/// Returns the stack by which the daemon carries connections, with its settings.
+pub(crate) fn stack() -> Option<&'static CStr> {
+    kept(&STACK)
+}
+
+/// Returns true if the rules name ports.
+pub(crate) fn has_ports() -> bool {
+    kept(&PORTS).is_some()
+}
+
 /// Returns true if a connection pays with its first message.
 pub(crate) fn is_eager() -> bool {
     IS_EAGER.load(Ordering::Relaxed)
@@ -106,16 +119,25 @@ pub(crate) fn allow(ends: [End; 2]) -> bool {
             .any(|port: u16| ends.iter().any(|end| end.port == port))
     });
     let has_address = kept(&ADDRESSES).is_none_or(|addresses| {
-        entries(addresses).filter_map(ip).any(|ip| ends.iter().any(|end| end.ip == ip))
+        entries(addresses).filter_map(prefix).any(|prefix| ends.iter().any(|end| begins(end.ip, prefix)))
     });
     has_port && has_address
 }
 
-fn ip(text: &str) -> Option<[u8; 16]> {
-    match text.parse().ok()? {
-        std::net::IpAddr::V4(ip) => Some(ip.to_ipv6_mapped().octets()),
-        std::net::IpAddr::V6(ip) => Some(ip.octets()),
-    }
+/// Reads an address, and the number of its bits that count.
+fn prefix(text: &str) -> Option<([u8; 16], u32)> {
+    let (ip, bits) = text.split_once('/').map_or((text, None), |(ip, bits)| (ip, Some(bits)));
+    let (ip, whole) = match ip.parse().ok()? {
+        std::net::IpAddr::V4(ip) => (ip.to_ipv6_mapped().octets(), 32),
+        std::net::IpAddr::V6(ip) => (ip.octets(), 128),
+    };
+    let bits: u32 = bits.map_or(Some(whole), |bits| bits.parse().ok())?;
+    (bits <= whole).then_some((ip, 128 - whole + bits))
+}
+
+fn begins(ip: [u8; 16], (with, bits): ([u8; 16], u32)) -> bool {
+    let differing = u128::from_be_bytes(ip) ^ u128::from_be_bytes(with);
+    differing.leading_zeros() >= bits
 }
 
 /// Returns true for an address of this machine alone.

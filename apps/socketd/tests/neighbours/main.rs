@@ -1,6 +1,7 @@
 //! Unmodified programs whose connections go through memory.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and say what they skip")]
 
+mod carried;
 mod ends;
 mod machine;
 mod programs;

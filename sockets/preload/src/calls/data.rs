@@ -4,7 +4,7 @@ use crate::place::State;
 use crate::process::Socket;
 use crate::receive::receive;
 use crate::transmit::transmit;
-use crate::{errno, evict, join, real};
+use crate::{device, errno, evict, join, real};
 use libc::{
     c_int, c_uint, c_void, iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t, timespec,
 };
@@ -20,7 +20,7 @@ const UNFIT: c_int = libc::MSG_OOB | libc::MSG_ERRQUEUE;
 /// Has libc do it, or, for a socket with memory, `own`.
 #[inline]
 fn through(fd: c_int, mut libc: impl FnMut() -> isize, own: impl FnOnce(Socket) -> Option<isize>) -> isize {
-    let Some(socket) = Socket::of(fd) else { return libc() };
+    let Some(socket) = Socket::of(fd) else { return device::call(fd, libc) };
     let place = socket.place;
     loop {
         match place.state() {
@@ -234,6 +234,9 @@ unsafe extern "C-unwind" fn sendto(
     address: *const sockaddr,
     address_len: socklen_t,
 ) -> ssize_t {
+    if device::is_fast_open(flags) {
+        return errno::fail(libc::EOPNOTSUPP);
+    }
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::sendto(fd, bytes, len, flags, address, address_len) };
     through(fd, libc, |socket| outgoing(socket, &one(bytes, len), flags))
@@ -241,6 +244,9 @@ unsafe extern "C-unwind" fn sendto(
 
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t {
+    if device::is_fast_open(flags) {
+        return errno::fail(libc::EOPNOTSUPP);
+    }
     // SAFETY: the message is the program's.
     let header = unsafe { message.as_ref() };
     let has_control = header.is_some_and(|header| header.msg_controllen > 0 && !header.msg_control.is_null());

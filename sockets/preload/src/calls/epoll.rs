@@ -2,7 +2,7 @@
 
 use crate::process::Socket;
 use crate::time::Deadline;
-use crate::{errno, real, registration, watch};
+use crate::{device, errno, real, registration, watch};
 use libc::{c_int, epoll_event, sigset_t, timespec};
 use std::slice;
 
@@ -18,7 +18,11 @@ unsafe extern "C-unwind" fn epoll_ctl(
         None => {
             registration::nested(fd);
             // SAFETY: the arguments are the program's.
-            unsafe { real::epoll_ctl(set, operation, fd, event) }
+            let done = unsafe { real::epoll_ctl(set, operation, fd, event) };
+            if done == 0 {
+                device::registered(set, operation, fd, event);
+            }
+            done
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::place::State;
 use crate::process::Socket;
-use crate::{errno, evict, life, real};
+use crate::{device, errno, evict, life, real};
 use libc::{c_int, c_void, sockaddr, socklen_t};
 use std::sync::atomic::Ordering;
 
@@ -21,12 +21,18 @@ unsafe extern "C-unwind" fn accept4(
     len: *mut socklen_t,
     flags: c_int,
 ) -> c_int {
+    if let Some(done) = device::accept(fd, address, len, flags) {
+        return done;
+    }
     // SAFETY: the arguments are the program's.
     accepted(unsafe { real::accept4(fd, address, len, flags) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn accept(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
+    if let Some(done) = device::accept(fd, address, len, 0) {
+        return done;
+    }
     // SAFETY: the arguments are the program's.
     accepted(unsafe { real::accept(fd, address, len) })
 }
@@ -47,6 +53,9 @@ unsafe extern "C-unwind" fn connect(fd: c_int, address: *const sockaddr, len: so
         }
         // SAFETY: the arguments are the program's.
         return unsafe { real::connect(fd, address, len) };
+    }
+    if let Some(done) = device::connect(fd, address, len) {
+        return done;
     }
     // SAFETY: the arguments are the program's.
     let done = unsafe { real::connect(fd, address, len) };
@@ -71,6 +80,7 @@ unsafe extern "C-unwind" fn shutdown(fd: c_int, how: c_int) -> c_int {
         let _sending = socket.place.sending();
         socket.place.is_shut.store(true, Ordering::Relaxed);
     }
+    device::shutting(fd, how);
     // SAFETY: the arguments are the program's.
     unsafe { real::shutdown(fd, how) }
 }
@@ -113,6 +123,9 @@ unsafe extern "C-unwind" fn setsockopt(
             evict::leave_at_once(socket);
         }
     }
+    if let Some(done) = device::set_option(fd, level, name, value, len) {
+        return done;
+    }
     // SAFETY: the arguments are the program's.
     unsafe { real::setsockopt(fd, level, name, value, len) }
 }
@@ -125,6 +138,9 @@ unsafe extern "C-unwind" fn getsockopt(
     value: *mut c_void,
     len: *mut socklen_t,
 ) -> c_int {
+    if let Some(done) = device::read_option(fd, level, name, value, len) {
+        return done;
+    }
     // SAFETY: the arguments are the program's.
     let done = unsafe { real::getsockopt(fd, level, name, value, len) };
     if done == 0

@@ -1,0 +1,86 @@
+//! The stack of `bertha run`.
+
+use crate::keys::KeyOptions;
+use crate::site::datapaths;
+use bertha::{Error, ErrorKind};
+use bertha_named::{Stack, Transport};
+use bertha_sockets_machine::device::SETTINGS;
+use clap::Args;
+use std::fmt::Write;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+/// The options of a stack under a program that knows nothing of Bertha.
+#[derive(Debug, Args)]
+pub(crate) struct StackOptions {
+    /// The stack that carries the program's TCP connections, those that it makes and those that it accepts: Chunnels, top first. The
+    /// other end is a program that runs so, too, or one of Bertha with the same stack. Over datagrams, `ordered` is put on top of a
+    /// stack that has neither it nor `quic`.
+    #[arg(long, value_name = "STACK")]
+    stack: Option<Stack>,
+    /// The datapath of the stack.
+    #[arg(long, value_parser = datapaths(), default_value_t = Transport::Udp, requires = "stack")]
+    over: Transport,
+    #[command(flatten)]
+    keys: KeyOptions,
+}
+
+impl StackOptions {
+    /// Returns the settings for the daemon at this socket, which has to be there.
+    pub(crate) fn settings(&self, daemon: &Path) -> Result<Option<String>, Error> {
+        let Some(stack) = &self.stack else { return Ok(None) };
+        let invalid = |what: String| Error::new(ErrorKind::Invalid, what);
+        if matches!(self.over, Transport::Unix | Transport::UnixStream | Transport::Shm) {
+            return Err(invalid(format!("a program connects to IP addresses, and {} has none", self.over)));
+        }
+        let stack = for_bytes(&stack.to_string(), self.over);
+        stack.parse::<Stack>()?;
+        let mut settings = String::new();
+        let given = self.keys.given()?;
+        let all = [("stack", stack), ("over", self.over.to_string())].into_iter().chain(given);
+        for (name, value) in all {
+            if value.contains('\n') {
+                return Err(invalid(format!("the value of --{name} has more than one line")));
+            }
+            // Writing to a string does not fail.
+            let _ = writeln!(settings, "{name}={value}");
+        }
+        if settings.len() > SETTINGS {
+            return Err(invalid(format!("stack and keys have more than {SETTINGS} bytes")));
+        }
+        // What is to be encrypted must not go through the kernel in clear because nobody noticed.
+        UnixStream::connect(daemon).map_err(|error| {
+            Error::of_file(format_args!("no daemon carries the stack: {}", daemon.display()), error)
+        })?;
+        Ok(Some(settings))
+    }
+}
+
+/// Returns the stack with what a stream of bytes needs.
+fn for_bytes(stack: &str, over: Transport) -> String {
+    let is_ordered = matches!(over.name(), "tcp" | "dpdk-tcp");
+    let has = |name: &str| stack.split(['|', ',', '(', ')']).any(|layer| layer == name);
+    match stack {
+        _ if is_ordered || has("ordered") || has("quic") => stack.to_owned(),
+        "" => "ordered".to_owned(),
+        _ => format!("ordered,{stack}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_over_datagrams_is_ordered_once() {
+        for (stack, over, wanted) in [
+            ("reliable,tls", Transport::Udp, "ordered,reliable,tls"),
+            ("ordered,reliable", Transport::Udp, "ordered,reliable"),
+            ("quic|(ordered,reliable,tls)", Transport::Udp, "quic|(ordered,reliable,tls)"),
+            ("tls", Transport::Tcp, "tls"),
+            ("", Transport::Tcp, ""),
+        ] {
+            assert_eq!(for_bytes(stack, over), wanted);
+        }
+    }
+}

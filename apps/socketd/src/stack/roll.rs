@@ -1,0 +1,115 @@
+//! The roll of the sockets that are carried, for a person who asks.
+
+use super::Engine;
+use bertha_runtime::tokio::Credentials;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// The sockets that were refused or cut and are remembered at most, ..
+const REFUSALS: usize = 256;
+
+/// .. and for how long.
+const MEMORY: Duration = Duration::from_secs(600);
+
+/// The longest reason, in characters.
+const LONGEST: usize = 300;
+
+#[derive(Debug)]
+struct Record {
+    since: Instant,
+    owner: Credentials,
+    /// The local and the other address.
+    addresses: [Option<SocketAddr>; 2],
+    /// The stack of a socket that is carried, or why it is not.
+    what: String,
+}
+
+/// The roll of the sockets that are carried.
+#[derive(Debug, Default)]
+pub(super) struct Roll {
+    carried: BTreeMap<u64, Record>,
+    refused: VecDeque<Record>,
+}
+
+impl Roll {
+    pub(super) fn len(&self) -> usize {
+        self.carried.len()
+    }
+
+    pub(super) fn enter(
+        &mut self,
+        number: u64,
+        owner: Credentials,
+        addresses: [Option<SocketAddr>; 2],
+        what: String,
+    ) {
+        self.carried.insert(number, Record { since: Instant::now(), owner, addresses, what });
+    }
+
+    pub(super) fn refuse(&mut self, owner: Credentials, addresses: [Option<SocketAddr>; 2], reason: &str) {
+        if self.refused.len() == REFUSALS {
+            self.refused.pop_front();
+        }
+        self.refused.push_back(Record { since: Instant::now(), owner, addresses, what: reason.to_owned() });
+    }
+
+    /// Returns a line for each socket that a user may see.
+    pub(super) fn lines(&mut self, asker: u32) -> String {
+        self.refused.retain(|record| record.since.elapsed() < MEMORY);
+        let mut text = String::new();
+        let all = self.carried.values().map(|record| ("stack", record));
+        for (place, record) in all.chain(self.refused.iter().map(|record| ("nowhere", record))) {
+            let Record { since, owner, addresses: [local, peer], what } = record;
+            if asker != 0 && asker != owner.user {
+                continue;
+            }
+            let process = owner.process.map_or_else(|| "-".into(), |process| process.to_string());
+            let text_of =
+                |address: &Option<SocketAddr>| address.map_or_else(|| "-".into(), |it| it.to_string());
+            let (local, peer, seconds) = (text_of(local), text_of(peer), since.elapsed().as_secs());
+            // Reasons come from the other end, too.
+            let plain = |letter: char| if letter.is_control() { ' ' } else { letter };
+            let what: String = what.chars().take(LONGEST).map(plain).collect();
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "{process}\t{local}\t{peer}\t{place}\t0\t{seconds}\t{what}");
+        }
+        text
+    }
+}
+
+/// The entry of a socket in the roll, which it leaves when this is dropped.
+#[derive(Debug)]
+pub(super) struct Entry {
+    engine: Rc<Engine>,
+    number: u64,
+}
+
+impl Entry {
+    pub(super) fn new(engine: Rc<Engine>, number: u64) -> Self {
+        Self { engine, number }
+    }
+
+    /// Notes the addresses of the connection.
+    pub(super) fn connected(&self, local: SocketAddr, peer: SocketAddr) {
+        if let Some(record) = self.engine.roll.borrow_mut().carried.get_mut(&self.number) {
+            record.addresses = [Some(local), Some(peer)];
+        }
+    }
+
+    /// Notes why the connection was refused or cut.
+    pub(super) fn refused(self, reason: &str) {
+        let mut roll = self.engine.roll.borrow_mut();
+        if let Some(Record { owner, addresses, .. }) = roll.carried.remove(&self.number) {
+            roll.refuse(owner, addresses, reason);
+        }
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.engine.roll.borrow_mut().carried.remove(&self.number);
+    }
+}

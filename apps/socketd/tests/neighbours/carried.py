@@ -1,0 +1,161 @@
+"""Programs that know nothing of Bertha, whose TCP a stack carries."""
+
+import errno
+import hashlib
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+
+
+def serve():
+    listener = socket.create_server(("127.0.0.1", 0))
+    print(listener.getsockname()[1], flush=True)
+    while True:
+        connection, address = listener.accept()
+        threading.Thread(target=answer, args=(connection, address), daemon=True).start()
+
+
+def answer(connection, address):
+    assert connection.getpeername() == address and address[0] == "127.0.0.1" and address[1] > 0, address
+    # Without a buffer, so that bytes stay unread.
+    file = connection.makefile("rb", 0)
+    wish = file.readline().strip().decode()
+    if wish == "address":
+        connection.sendall(("%s:%d" % address).encode())
+    elif wish == "sum":
+        total = hashlib.sha256()
+        while part := file.read(10000):
+            total.update(part)
+        connection.sendall(total.digest() + bytes(1_000_000))
+    elif wish in ("die", "abort"):
+        connection.sendall(b"hello")
+        assert file.readline() == b"go on\n"
+        # Bytes that nobody has read make a reset of the end.
+        select.select([connection], [], [])
+        if wish == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        file.close()
+        connection.close()
+        return
+    connection.shutdown(socket.SHUT_WR)
+    file.read()
+    connection.close()
+
+
+def connect(port):
+    return socket.create_connection(("127.0.0.1", port))
+
+
+def fails(number, call, *arguments):
+    try:
+        found = call(*arguments)
+    except OSError as error:
+        assert error.errno == number, error
+        return
+    raise AssertionError("it does not fail: %r" % (found,))
+
+
+def whole(connection):
+    parts = []
+    while part := connection.recv(65536):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def addresses(port):
+    with connect(port) as client:
+        assert client.getpeername() == ("127.0.0.1", port), client.getpeername()
+        assert client.getsockopt(socket.SOL_SOCKET, socket.SO_PROTOCOL) == socket.IPPROTO_TCP
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        assert client.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+        client.sendall(b"address\n")
+        assert whole(client).decode() == "%s:%d" % client.getsockname()
+
+
+def half(port):
+    """The program ends its direction first, and gets a whole answer."""
+    data = os.urandom(3_000_000)
+    with connect(port) as client:
+        client.sendall(b"sum\n" + data)
+        client.shutdown(socket.SHUT_WR)
+        fails(errno.EPIPE, client.send, b"more")
+        found = whole(client)
+        assert found == hashlib.sha256(data).digest() + bytes(1_000_000), len(found)
+        assert client.recv(1) == b""
+
+
+def waiting(port):
+    """Epoll knows the socket before it is connected."""
+    client = socket.socket()
+    client.setblocking(False)
+    poll = select.epoll()
+    poll.register(client, select.EPOLLOUT)
+    assert client.connect_ex(("127.0.0.1", port)) == errno.EINPROGRESS
+    fails(errno.EAGAIN, client.recv, 1)
+    assert poll.poll(10) == [(client.fileno(), select.EPOLLOUT)]
+    assert client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+    fails(errno.EISCONN, client.connect, ("127.0.0.1", port))
+    client.close()
+
+
+def refused():
+    """Nobody listens there, which the program hears as it does from TCP."""
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        place = nobody.getsockname()
+        client = socket.socket()
+        fails(errno.ECONNREFUSED, client.connect, place)
+        client = socket.socket()
+        client.setblocking(False)
+        assert client.connect_ex(place) == errno.EINPROGRESS
+        poll = select.poll()
+        poll.register(client, select.POLLOUT)
+        [(_, events)] = poll.poll(20000)
+        assert events & select.POLLERR, events
+        assert client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNREFUSED
+        fails(errno.ENOTCONN, client.getpeername)
+
+
+def cut(wish, port, ends):
+    """The other end dies or aborts, which must not look like an end, also to one who has ended his own direction."""
+    client = connect(port)
+    client.sendall(wish + b"\n")
+    assert client.recv(5, socket.MSG_WAITALL) == b"hello"
+    # A child knows of the end, too.
+    if ends and os.fork() == 0:
+        client.sendall(b"go on\nunread")
+        client.shutdown(socket.SHUT_WR)
+        os._exit(0)
+    if not ends:
+        client.sendall(b"go on\nunread")
+    fails(errno.ECONNRESET, client.recv, 1)
+
+
+def main():
+    work, *arguments = sys.argv[1:]
+    if work == "serve":
+        serve()
+    port = int(arguments[0]) if arguments else 0
+    if work == "talk":
+        addresses(port)
+        half(port)
+        waiting(port)
+        refused()
+        cut(b"abort", port, False)
+    elif work == "cut":
+        cut(b"die", port, False)
+    elif work == "cut-half":
+        cut(b"die", port, True)
+    elif work == "wait":
+        client = connect(port)
+        client.sendall(b"die\n")
+        assert client.recv(5, socket.MSG_WAITALL) == b"hello"
+        print("waits", flush=True)
+        fails(errno.ECONNRESET, client.recv, 1)
+    print("done", flush=True)
+
+
+main()

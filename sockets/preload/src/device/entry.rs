@@ -1,0 +1,254 @@
+//! The knowledge about a descriptor whose socket the daemon carries.
+
+use crate::{memory, real, settings};
+use bertha_sockets_machine::device::Place;
+use libc::{c_int, epoll_event};
+use std::ptr::null_mut;
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering,
+};
+
+/// The number of descriptors that can be carried.
+const DESCRIPTORS: usize = 1 << 16;
+
+/// The number of sockets of which children know whether they were shut.
+const SHUT: u32 = 1 << 16;
+
+/// The descriptors that are looked at when a program begins.
+const INHERITED: c_int = 64;
+
+/// True if there is a stack.
+static IS_ON: AtomicBool = AtomicBool::new(false);
+
+/// The kind of a descriptor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    /// It is not carried.
+    None = 0,
+    Connecting = 1,
+    Connected = 2,
+    /// It could not be connected.
+    Failed = 3,
+    Listening = 4,
+}
+
+/// A place that threads may change.
+#[derive(Debug)]
+struct SharedPlace {
+    ip: [AtomicU64; 2],
+    port: AtomicU16,
+}
+
+/// The knowledge about a descriptor. A child has a copy of it.
+#[derive(Debug)]
+pub(super) struct Entry {
+    kind: AtomicU8,
+    is_ipv6: AtomicBool,
+    pub(super) nodelay: AtomicBool,
+    /// Where children learn whether the socket was shut.
+    shut: AtomicU32,
+    local: SharedPlace,
+    peer: SharedPlace,
+    /// The set of epoll plus one in which the TCP socket was registered, with the program's data.
+    set: AtomicI32,
+    events: AtomicU32,
+    data: AtomicU64,
+}
+
+const NOWHERE: SharedPlace = SharedPlace { ip: [const { AtomicU64::new(0) }; 2], port: AtomicU16::new(0) };
+
+const NONE: Entry = Entry {
+    kind: AtomicU8::new(0),
+    is_ipv6: AtomicBool::new(false),
+    nodelay: AtomicBool::new(false),
+    shut: AtomicU32::new(0),
+    local: NOWHERE,
+    peer: NOWHERE,
+    set: AtomicI32::new(0),
+    events: AtomicU32::new(0),
+    data: AtomicU64::new(0),
+};
+
+static ENTRIES: [Entry; DESCRIPTORS] = [const { NONE }; DESCRIPTORS];
+
+/// What children share with their parent: the next number of a socket, and who was shut.
+#[repr(C)]
+struct Shared {
+    next: AtomicU32,
+    is_shut: [AtomicBool; SHUT as usize],
+}
+
+static SHARED: AtomicPtr<Shared> = AtomicPtr::new(null_mut());
+
+fn shared() -> Option<&'static Shared> {
+    let shared = SHARED.load(Ordering::Acquire);
+    // SAFETY: the pointer is null, or points to a mapping of this size that is never unmapped. Its zeros are a value.
+    unsafe { shared.as_ref() }
+}
+
+/// Begins to have programs' sockets carried, if there is a stack.
+pub(crate) fn begin() {
+    if settings::stack().is_none() {
+        return;
+    }
+    // Without memory, connections fail: what a stack is to carry does not go through the kernel instead.
+    if let Some(memory) = memory::for_children(size_of::<Shared>()) {
+        SHARED.store(memory.as_ptr().cast(), Ordering::Release);
+    }
+    IS_ON.store(true, Ordering::Release);
+    for fd in 0..INHERITED {
+        if let Some([local, peer]) = super::names::of_carrier(fd) {
+            enter(fd, Kind::Connected, false, local, peer);
+        }
+    }
+}
+
+/// Returns true if sockets are carried.
+#[inline]
+pub(super) fn is_on() -> bool {
+    IS_ON.load(Ordering::Relaxed)
+}
+
+/// Returns the entry of a descriptor that is carried.
+#[inline]
+pub(super) fn of(fd: c_int) -> Option<&'static Entry> {
+    if !is_on() {
+        return None;
+    }
+    at(fd).filter(|entry| entry.kind() != Kind::None)
+}
+
+fn at(fd: c_int) -> Option<&'static Entry> {
+    ENTRIES.get(usize::try_from(fd).ok()?)
+}
+
+/// Enters a descriptor. Returns false if it is beyond all that can be carried.
+pub(super) fn enter(fd: c_int, kind: Kind, is_ipv6: bool, local: Place, peer: Place) -> bool {
+    let (Some(entry), Some(shared)) = (at(fd), shared()) else { return false };
+    let number = shared.next.fetch_add(1, Ordering::Relaxed) % SHUT;
+    shared.is_shut[number as usize].store(false, Ordering::Relaxed);
+    entry.shut.store(number, Ordering::Relaxed);
+    entry.is_ipv6.store(is_ipv6, Ordering::Relaxed);
+    entry.local.set(local);
+    entry.peer.set(peer);
+    entry.set_kind(kind);
+    true
+}
+
+/// Forgets a descriptor that is closed now.
+pub(crate) fn forget(fd: c_int) {
+    if is_on()
+        && let Some(entry) = at(fd)
+    {
+        entry.set_kind(Kind::None);
+        entry.set.store(0, Ordering::Relaxed);
+        entry.nodelay.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Notes that a descriptor has a copy.
+pub(crate) fn copied(from: c_int, to: c_int) {
+    let (Some(from), Some(to)) = (of(from), at(to)) else { return };
+    to.shut.store(from.shut.load(Ordering::Relaxed), Ordering::Relaxed);
+    to.is_ipv6.store(from.is_ipv6(), Ordering::Relaxed);
+    to.nodelay.store(from.nodelay.load(Ordering::Relaxed), Ordering::Relaxed);
+    to.local.set(from.local());
+    to.peer.set(from.peer());
+    to.set_kind(from.kind());
+}
+
+/// Notes a registration with epoll, which ends when a carrier takes the place of the socket.
+pub(crate) fn registered(set: c_int, operation: c_int, fd: c_int, event: *const epoll_event) {
+    if !is_on() {
+        return;
+    }
+    let Some(entry) = at(fd) else { return };
+    let is_set = operation != libc::EPOLL_CTL_DEL && !event.is_null();
+    // SAFETY: the kernel has read an event there.
+    match is_set.then(|| unsafe { event.read_unaligned() }) {
+        Some(event) => {
+            entry.events.store(event.events, Ordering::Relaxed);
+            entry.data.store(event.u64, Ordering::Relaxed);
+            entry.set.store(set + 1, Ordering::Relaxed);
+        }
+        None => entry.set.store(0, Ordering::Relaxed),
+    }
+}
+
+/// Registers the carrier as the TCP socket in whose place it is was registered.
+pub(super) fn register_again(fd: c_int) {
+    let Some(entry) = at(fd) else { return };
+    let set = entry.set.load(Ordering::Relaxed);
+    if set > 0 {
+        let (events, u64) = (entry.events.load(Ordering::Relaxed), entry.data.load(Ordering::Relaxed));
+        let mut event = epoll_event { events, u64 };
+        // SAFETY: the event lives until the call returns.
+        unsafe { real::epoll_ctl(set - 1, libc::EPOLL_CTL_ADD, fd, &raw mut event) };
+    }
+}
+
+impl Entry {
+    #[inline]
+    pub(super) fn kind(&self) -> Kind {
+        match self.kind.load(Ordering::Acquire) {
+            1 => Kind::Connecting,
+            2 => Kind::Connected,
+            3 => Kind::Failed,
+            4 => Kind::Listening,
+            _ => Kind::None,
+        }
+    }
+
+    pub(super) fn set_kind(&self, kind: Kind) {
+        self.kind.store(kind as u8, Ordering::Release);
+    }
+
+    pub(super) fn is_ipv6(&self) -> bool {
+        self.is_ipv6.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn local(&self) -> Place {
+        self.local.get()
+    }
+
+    pub(super) fn set_local(&self, place: Place) {
+        self.local.set(place);
+    }
+
+    pub(super) fn peer(&self) -> Place {
+        self.peer.get()
+    }
+
+    fn flag(&self) -> Option<&'static AtomicBool> {
+        shared()?.is_shut.get(self.shut.load(Ordering::Relaxed) as usize)
+    }
+
+    /// Returns true if the program, or a child, has ended its direction.
+    pub(super) fn is_shut(&self) -> bool {
+        self.flag().is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
+    /// Notes that the program has ended its direction. Returns false if it had before.
+    pub(super) fn shut(&self) -> bool {
+        self.flag().is_some_and(|flag| !flag.swap(true, Ordering::Relaxed))
+    }
+}
+
+impl SharedPlace {
+    fn set(&self, place: Place) {
+        let (high, low) = place.ip.split_at(8);
+        for (word, bytes) in self.ip.iter().zip([high, low]) {
+            word.store(bytes.try_into().map_or(0, u64::from_ne_bytes), Ordering::Relaxed);
+        }
+        self.port.store(place.port, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> Place {
+        let mut ip = [0; 16];
+        for (bytes, word) in ip.chunks_exact_mut(8).zip(&self.ip) {
+            bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
+        }
+        Place { ip, port: self.port.load(Ordering::Relaxed) }
+    }
+}

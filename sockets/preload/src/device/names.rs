@@ -1,0 +1,117 @@
+//! The addresses of carried sockets, as TCP would tell them.
+
+use super::connect;
+use super::entry::{self, Kind};
+use crate::{errno, real};
+use bertha_sockets_machine::device::{Place, places_of};
+use libc::{c_int, sockaddr, socklen_t};
+use std::ptr::{copy_nonoverlapping, from_mut};
+
+/// The bytes of the longest address.
+const LONGEST: usize = 128;
+
+/// Reads an address of IPv4 or IPv6, and returns true if it is of IPv6.
+///
+/// # Safety
+/// `address` has so many bytes.
+pub(super) unsafe fn decode(address: *const sockaddr, len: socklen_t) -> Option<(Place, bool)> {
+    if address.is_null() || len < 16 {
+        return None;
+    }
+    let mut bytes = [0; LONGEST];
+    let count = (len as usize).min(LONGEST);
+    // SAFETY: both have so many bytes.
+    unsafe { copy_nonoverlapping(address.cast::<u8>(), bytes.as_mut_ptr(), count) };
+    let family = i32::from(u16::from_ne_bytes([bytes[0], bytes[1]]));
+    let port = u16::from_be_bytes([bytes[2], bytes[3]]);
+    match family {
+        libc::AF_INET => {
+            let mut ip = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 0, 0];
+            ip[12..].copy_from_slice(&bytes[4..8]);
+            // A program that connects to no address means this machine.
+            Some((Place { ip, port }, false))
+        }
+        libc::AF_INET6 if len >= 28 => Some((Place { ip: bytes[8..24].try_into().ok()?, port }, true)),
+        _ => None,
+    }
+}
+
+/// Writes an address where a program wants it, cut as the kernel does. Returns 0.
+///
+/// # Safety
+/// `address` has as many bytes as `len` says, unless one is null.
+pub(super) unsafe fn give(place: Place, is_ipv6: bool, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
+    if address.is_null() || len.is_null() {
+        return 0;
+    }
+    let mut bytes = [0; 28];
+    bytes[2..4].copy_from_slice(&place.port.to_be_bytes());
+    let (family, whole) = if is_ipv6 {
+        bytes[8..24].copy_from_slice(&place.ip);
+        (libc::AF_INET6, 28)
+    } else {
+        bytes[4..8].copy_from_slice(&place.ip[12..]);
+        (libc::AF_INET, 16)
+    };
+    bytes[..2].copy_from_slice(&(family as u16).to_ne_bytes());
+    // SAFETY: the caller says so.
+    let room = unsafe { *len } as usize;
+    // SAFETY: the caller says so, and the address is not longer than `bytes`.
+    unsafe { copy_nonoverlapping(bytes.as_ptr(), address.cast(), room.min(whole)) };
+    // SAFETY: the caller says so.
+    unsafe { *len = whole as u32 };
+    0
+}
+
+/// Returns the local address of a TCP socket.
+pub(super) fn local(fd: c_int) -> Option<(Place, bool)> {
+    let mut bytes = [0_u64; LONGEST / 8];
+    let mut len = LONGEST as u32;
+    let address: *mut sockaddr = from_mut(&mut bytes).cast();
+    // SAFETY: the buffer has this length.
+    let done = unsafe { real::getsockname(fd, address, &raw mut len) };
+    // SAFETY: the kernel has written so many bytes.
+    if done == 0 { unsafe { decode(address, len.min(LONGEST as u32)) } } else { None }
+}
+
+/// Returns the local and the other address of a carrier, which the daemon's end has as its name.
+pub(super) fn of_carrier(fd: c_int) -> Option<[Place; 2]> {
+    let mut bytes = [0_u64; LONGEST / 8];
+    let mut len = LONGEST as u32;
+    // SAFETY: the buffer has this length.
+    let done = unsafe { real::getpeername(fd, from_mut(&mut bytes).cast(), &raw mut len) };
+    if done != 0 {
+        return None;
+    }
+    let mut plain = [0; LONGEST];
+    plain.chunks_exact_mut(8).zip(bytes).for_each(|(to, from)| to.copy_from_slice(&from.to_ne_bytes()));
+    let is_unix = i32::from(u16::from_ne_bytes([plain[0], plain[1]])) == libc::AF_UNIX;
+    if is_unix { places_of(plain.get(2..len as usize)?) } else { None }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn getsockname(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
+    match entry::of(fd) {
+        Some(entry) => {
+            connect::settle(fd, entry);
+            // SAFETY: the arguments are the program's.
+            unsafe { give(entry.local(), entry.is_ipv6(), address, len) }
+        }
+        // SAFETY: the arguments are the program's.
+        None => unsafe { real::getsockname(fd, address, len) },
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn getpeername(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
+    let Some(entry) = entry::of(fd) else {
+        // SAFETY: the arguments are the program's.
+        return unsafe { real::getpeername(fd, address, len) };
+    };
+    connect::settle(fd, entry);
+    if entry.kind() != Kind::Connected {
+        return errno::fail(libc::ENOTCONN) as c_int;
+    }
+    // SAFETY: the arguments are the program's.
+    unsafe { give(entry.peer(), entry.is_ipv6(), address, len) }
+}
