@@ -14,8 +14,8 @@ use std::path::Path;
 #[derive(Debug, Args)]
 pub(crate) struct StackOptions {
     /// The stack that carries the program's TCP connections, those that it makes and those that it accepts: Chunnels, top first. The
-    /// other end is a program that runs so, too, or one of Bertha with the same stack. Over datagrams, `ordered` is put on top of a
-    /// stack that has neither it nor `quic`.
+    /// other end is a program that runs so, too, or one of Bertha with the same stack. Over datagrams, `ordered` is put on `reliable` in
+    /// a stack that has none.
     #[arg(long, value_name = "STACK")]
     stack: Option<Stack>,
     /// The datapath of the stack.
@@ -56,15 +56,18 @@ impl StackOptions {
     }
 }
 
-/// Returns the stack with what a stream of bytes needs.
+/// Returns the stack with `ordered` on `reliable`, if it has neither it nor a datapath that keeps the order.
 fn for_bytes(stack: &str, over: Transport) -> String {
     let is_ordered = matches!(over.name(), "tcp" | "dpdk-tcp");
-    let has = |name: &str| stack.split(['|', ',', '(', ')']).any(|layer| layer == name);
-    match stack {
-        _ if is_ordered || has("ordered") || has("quic") => stack.to_owned(),
-        "" => "ordered".to_owned(),
-        _ => format!("ordered,{stack}"),
+    if is_ordered || layers(stack).any(|layer| layer == "ordered") {
+        return stack.to_owned();
     }
+    let reliable = layers(stack).find(|layer| *layer == "reliable" || layer.starts_with("reliable="));
+    reliable.map_or_else(|| stack.to_owned(), |layer| stack.replacen(layer, &format!("(ordered,{layer})"), 1))
+}
+
+fn layers(stack: &str) -> impl Iterator<Item = &str> {
+    stack.split(['|', ',', '(', ')'])
 }
 
 #[cfg(test)]
@@ -72,12 +75,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stack_over_datagrams_is_ordered_once() {
+    fn what_is_reliable_over_datagrams_is_ordered_once() {
         for (stack, over, wanted) in [
-            ("reliable,tls", Transport::Udp, "ordered,reliable,tls"),
-            ("ordered,reliable", Transport::Udp, "ordered,reliable"),
-            ("quic|(ordered,reliable,tls)", Transport::Udp, "quic|(ordered,reliable,tls)"),
-            ("tls", Transport::Tcp, "tls"),
+            ("reliable", Transport::Udp, "(ordered,reliable)"),
+            ("tls,reliable=cubic", Transport::Udp, "tls,(ordered,reliable=cubic)"),
+            ("quic|(tls,reliable)", Transport::Udp, "quic|(tls,(ordered,reliable))"),
+            ("tls,ordered,reliable", Transport::Udp, "tls,ordered,reliable"),
+            ("quic", Transport::Udp, "quic"),
+            ("tls,reliable", Transport::Tcp, "tls,reliable"),
             ("", Transport::Tcp, ""),
         ] {
             assert_eq!(for_bytes(stack, over), wanted);

@@ -3,6 +3,7 @@
 use crate::machine::{Killed, Machine, Program, has_python};
 use bertha_named::{AnyConnection, Connecting, Listening, Options, Transport};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
+use std::io::Write;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -118,7 +119,7 @@ fn files_come_whole_through_stacks_and_strangers_do_not() {
     let folder = TempDir::new().unwrap();
     std::fs::write(folder.path().join("file"), pattern()).unwrap();
     let (own, other) = (Certificate::new(&folder, "own"), Certificate::new(&folder, "other"));
-    let secure = "stack=ordered,reliable,tls\nover=udp\n";
+    let secure = "stack=tls,ordered,reliable\nover=udp\n";
     let (server, client) = (format!("{secure}{}", own.server()), format!("{secure}{}", own.client()));
     for (server, client) in [(RELIABLE, RELIABLE), (&server, &client)] {
         let machine = Machine::start();
@@ -239,4 +240,36 @@ fn a_program_of_bertha_is_the_other_end() {
     });
     assert_eq!(curl(&machine, RELIABLE, &port).stdout, b"words of a program of Bertha");
     runtime.block_on(serving).unwrap();
+}
+
+/// The server is none of Bertha, so curl reaches it if the rules leave the connection to the kernel.
+#[test]
+fn rules_say_what_a_stack_carries() {
+    if !has("curl") {
+        return;
+    }
+    let machine = Machine::start();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let _ = stream.unwrap().write_all(b"HTTP/1.0 200 OK\r\n\r\nplain");
+        }
+    });
+    for (name, value, is_carried) in [
+        ("ADDRESSES", "10.0.0.0/8,::1", false),
+        ("ADDRESSES", "10.0.0.0/8, 127.0.0.0/8", true),
+        ("ADDRESSES", "127.0.0.2", false),
+        ("PORTS", "53,80", false),
+        ("PORTS", &port, true),
+        ("PROGRAMS", "wget", false),
+        ("PROGRAMS", "curl", true),
+    ] {
+        let url = format!("http://127.0.0.1:{port}/");
+        let mut command = carried(&machine, RELIABLE, "curl");
+        command.args(["-s", "--max-time", "20", &url]).env(format!("BERTHA_SOCKETS_{name}"), value);
+        let output = command.output().unwrap();
+        let wanted = if is_carried { Some(7) } else { Some(0) };
+        assert_eq!(output.status.code(), wanted, "{name}={value}");
+    }
 }
