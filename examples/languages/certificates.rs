@@ -23,7 +23,7 @@ pub(crate) async fn serve(address: &str, folder: &str) -> Outcome {
     println!("{}", clients.local_addr());
     while let Some(client) = clients.next().await {
         bertha::spawn(async move {
-            let name = client.peer_identity().map(ToString::to_string).unwrap_or_default();
+            let name = client.peer_identity().map(|identity| identity.to_string()).unwrap_or_default();
             let mut message = client.base().buffer(name.len())?;
             message.copy_from_slice(name.as_bytes());
             client.send(message).await?;
@@ -39,7 +39,7 @@ pub(crate) async fn ask(address: &str, folder: &str) -> Outcome {
     let tls = Tls::client("server.test", server)?.identity(identity(folder, "client")?);
     let connection = make_stack!(tls).connect(Tcp::new(), address).await?;
     println!("I am {}", String::from_utf8_lossy(&connection.recv().await?));
-    let server = connection.peer_identity().map(ToString::to_string).unwrap_or_default();
+    let server = connection.peer_identity().map(|identity| identity.to_string()).unwrap_or_default();
     println!("it is {server}");
     connection.close().await?;
     Ok(())

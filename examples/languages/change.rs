@@ -6,7 +6,7 @@ use crate::Outcome;
 use bertha::chunnels::{Checksum, Nothing};
 use bertha::kernel::Tcp;
 use bertha::prelude::*;
-use bertha::{Base, Pick};
+use bertha::{Base, Error, Pick};
 use tokio::try_join;
 
 /// Number of messages that come back, in order, while the stack changes.
@@ -39,7 +39,7 @@ pub(crate) async fn ask(address: &str) -> Outcome {
             connection.send(message).await?;
             assert_eq!(connection.recv().await?[..], *text.as_bytes());
         }
-        Ok(())
+        Ok::<_, Error>(())
     };
     try_join!(traffic, connection.upgrade(Pick::alternative(1)))?;
     println!("{}", connection.explain().chunnels().collect::<String>());
