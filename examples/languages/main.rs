@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `languages echo` | messages over each datapath of this machine |
 //! | `languages certificates` | TLS, with certificates of both ends |
-//! | `languages service` | calls with deadlines and streams of responses, in CBOR or JSON |
+//! | `languages service` | calls with deadlines, a stream of responses and a stream of requests, in CBOR or JSON |
 //! | `languages change` | another stack while messages flow |
 //! | `languages topic` | a topic of NATS, whose messages are acknowledged after the work |
 //!

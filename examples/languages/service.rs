@@ -1,4 +1,4 @@
-//! Calls of a service, with deadlines and a stream of responses.
+//! Calls of a service, with deadlines, a stream of responses and a stream of requests.
 //!
 //! `service serve CODEC ADDRESS` and `service ask CODEC ADDRESS TEXT`; the codec is cbor or json.
 
@@ -6,8 +6,8 @@ use crate::Outcome;
 use bertha::chunnels::{Cbor, Json, Rpc};
 use bertha::kernel::Tcp;
 use bertha::prelude::*;
-use bertha::rpc::{Client, FailureKind, serve as answer};
-use futures_util::{Stream, stream};
+use bertha::rpc::{self, Client, FailureKind, serve as answer};
+use futures_util::{Stream, TryStreamExt, stream};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -19,6 +19,9 @@ trait Words {
 
     /// Returns the words of a text, one by one.
     fn split(&self, text: String) -> impl Stream<Item = String>;
+
+    /// Returns the words that the client sends, with a text between any two.
+    async fn join(&self, separator: String, words: rpc::Requests<String>) -> Result<String, rpc::Failure>;
 
     /// Returns after this long, unless the caller gives up.
     async fn sleep(&self, milliseconds: u64);
@@ -39,6 +42,10 @@ impl Words for Counting {
 
     fn split(&self, text: String) -> impl Stream<Item = String> {
         stream::iter(text.split_whitespace().map(String::from).collect::<Vec<_>>())
+    }
+
+    async fn join(&self, separator: String, words: rpc::Requests<String>) -> Result<String, rpc::Failure> {
+        Ok(words.try_collect::<Vec<_>>().await?.join(&separator))
     }
 
     async fn sleep(&self, milliseconds: u64) {
@@ -84,6 +91,8 @@ pub(crate) async fn ask(codec: &str, address: &str, text: &str) -> Outcome {
         while let Some(word) = split.next().await {
             println!("{}", word?);
         }
+        let parts: Vec<_> = text.split_whitespace().map(String::from).collect();
+        println!("{}", words.join("-".to_owned(), stream::iter(parts)).await?);
         match words.deadline(Duration::from_millis(50)).sleep(60_000).await {
             Err(failure) if failure.kind() == FailureKind::TimedOut => println!("no longer than 50 ms"),
             other => return Err(format!("the deadline has passed, and there is {other:?}").into()),

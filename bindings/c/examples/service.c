@@ -1,4 +1,4 @@
-/* Calls of a service, with deadlines and a stream of responses.
+/* Calls of a service, with deadlines, a stream of responses and a stream of requests.
  *
  *     service serve CODEC ADDRESS
  *     service ask CODEC ADDRESS TEXT
@@ -9,8 +9,8 @@
 #include "example.h"
 #include <unistd.h>
 
-enum { COUNT, SPLIT, SLEEP };
-static const char *const names[] = {"Words.count", "Words.split", "Words.sleep"};
+enum { COUNT, SPLIT, JOIN, SLEEP };
+static const char *const names[] = {"Words.count", "Words.split", "Words.join", "Words.sleep"};
 
 /* Finds the next word from a place on, and returns its length. */
 static size_t word(const char *text, size_t length, size_t *from) {
@@ -48,6 +48,33 @@ static void split(uint64_t call, const char *text, size_t length) {
     bertha_call_end(call);
 }
 
+static void join(uint64_t call, const char *separator, size_t separator_length) {
+    struct bertha_buffer request;
+    struct cbor response = {.length = 0};
+    char joined[1024];
+    size_t length = 0;
+    while (bertha_call_receive(call, &request, SOON) == BERTHA_OK) {
+        struct cbor_input input = {.bytes = request.data, .length = request.length};
+        const char *found;
+        size_t found_length;
+        bool has_room = cbor_take_text(&input, &found, &found_length) &&
+                        length + separator_length + found_length <= sizeof joined;
+        if (has_room && length > 0) {
+            memcpy(joined + length, separator, separator_length);
+            length += separator_length;
+        }
+        if (has_room) memcpy(joined + length, found, found_length);
+        bertha_buffer_release(&request);
+        if (!has_room) {
+            bertha_fail(call, BERTHA_CALL_MALFORMED, "a request is no text, or is too long");
+            return;
+        }
+        length += found_length;
+    }
+    cbor_put_text(&response, joined, length);
+    answer_with(call, &response);
+}
+
 static void sleep_for(uint64_t call, uint64_t milliseconds) {
     struct bertha_arrival arrived = {.is_cancelled = false};
     for (uint64_t passed = 0; passed < milliseconds && !arrived.is_cancelled; passed += 10) {
@@ -70,11 +97,12 @@ static void handle(void *context, uint64_t call, size_t method) {
                          (method == SLEEP ? cbor_take(&request, CBOR_NUMBER, &number) : cbor_take_text(&request, &text, &length));
     if (!is_understood) {
         bertha_fail(call, BERTHA_CALL_MALFORMED, "the request is none of the method");
-        bertha_release(call);
     } else if (method == COUNT) {
         count_words(call, text, length);
     } else if (method == SPLIT) {
         split(call, text, length);
+    } else if (method == JOIN) {
+        join(call, text, length);
     } else {
         sleep_for(call, number);
     }
@@ -82,7 +110,7 @@ static void handle(void *context, uint64_t call, size_t method) {
 
 static void answer_calls(const char *codec, const char *address) {
     const char *const options[] = {"codec", codec, NULL};
-    struct bertha_methods methods = {.names = names, .count = 3, .handler = handle, .threads = 4};
+    struct bertha_methods methods = {.names = names, .count = 4, .handler = handle, .threads = 4};
     uint64_t service;
     char text[256];
     size_t length;
@@ -137,6 +165,30 @@ static void ask_for_words(uint64_t client, struct bertha_request call) {
     check(bertha_release(started));
 }
 
+static void ask_to_join(uint64_t client, const char *text) {
+    struct cbor request = {.length = 0};
+    struct bertha_buffer response;
+    uint64_t started;
+    cbor_put(&request, CBOR_ARRAY, 1);
+    cbor_put_text(&request, "-", 1);
+    struct bertha_request call = {.method = names[JOIN], .data = request.bytes, .length = request.length, .has_requests = 1};
+    check(bertha_call_start(client, &call, &started));
+    for (size_t place = 0, found; (found = word(text, strlen(text), &place)) > 0; place += found) {
+        request.length = 0;
+        cbor_put_text(&request, text + place, found);
+        check(bertha_call_send(started, request.bytes, request.length, SOON));
+    }
+    check(bertha_call_end(started));
+    check(bertha_call_receive(started, &response, SOON));
+    struct cbor_input input = {.bytes = response.data, .length = response.length};
+    const char *joined;
+    size_t length;
+    expect(cbor_take_text(&input, &joined, &length));
+    printf("%.*s\n", (int)length, joined);
+    check(bertha_buffer_release(&response));
+    check(bertha_release(started));
+}
+
 static void ask_for_sleep(uint64_t client) {
     struct cbor request = {.length = 0};
     struct bertha_buffer response;
@@ -158,6 +210,7 @@ static void ask(const char *codec, const char *address, const char *text) {
     struct bertha_request call = {.data = request.bytes, .length = request.length, .deadline = SOON};
     ask_for_count(client, call);
     ask_for_words(client, call);
+    ask_to_join(client, text);
     ask_for_sleep(client);
     check(bertha_release(client));
 }

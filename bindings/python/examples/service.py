@@ -1,4 +1,4 @@
-"""Calls of a service, with deadlines and a stream of responses.
+"""Calls of a service, with deadlines, a stream of responses and a stream of requests.
 
     service.py serve CODEC ADDRESS
     service.py ask CODEC ADDRESS TEXT
@@ -29,6 +29,9 @@ class Words:
         for word in text.split():
             yield word
 
+    async def join(self, separator: str, words: AsyncIterator[str]) -> str:
+        return separator.join([word async for word in words])
+
     async def sleep(self, milliseconds: int) -> None:
         await asyncio.sleep(milliseconds / 1000)
 
@@ -45,6 +48,7 @@ async def ask(codec, address, text):
         print(f"{count.letters} letters, {count.words} words")
         async for word in words.split(text, deadline=10):
             print(word)
+        print(await words.join("-", text.split(), deadline=10))
         try:
             await words.sleep(60_000, deadline=0.05)
         except bertha.CallTimedOut:
