@@ -54,7 +54,8 @@ typedef struct bertha_sink {
 typedef struct bertha_binding {
     bertha_text service;
     bertha_text caller;
-    /* The names of the methods, such as hotel.Hotel/Reserve, by their numbers. */
+    /* The names of the methods, such as hotel.Hotel/Reserve, by their numbers. There are none while no application is there: such an engine
+       gets no calls, and is made so that settings are checked. */
     const bertha_text *methods;
     size_t method_count;
 } bertha_binding;

@@ -93,12 +93,15 @@ impl Change {
         }
     }
 
-    /// Checks that a chain to come would get the engine that this change makes.
+    /// Checks that a chain to come would get the engine that this change makes, or whose settings it changes.
     ///
     /// # Errors
     /// The errors of [`Chain::add`].
     pub fn check(&self, policies: &[Policy], mut chain: Chain) -> Result<(), Unchanged> {
-        let (Self::Add { name, .. } | Self::Upgrade { name, .. }) = self else { return Ok(()) };
+        let (Self::Add { name, .. } | Self::Configure { name, .. } | Self::Upgrade { name, .. }) = self
+        else {
+            return Ok(());
+        };
         let mut changed = policies.iter().filter(|policy| policy.name == *name);
         changed.try_for_each(|policy| policy.add_to(&mut chain))
     }

@@ -91,7 +91,7 @@ pub struct Binding {
     pub traffic: Arc<Traffic>,
     /// Makes the chain work on requests soon, even without messages: an engine that holds some keeps it where engines of other callers find it.
     pub waker: Waker,
-    /// The schema that both ends have.
+    /// The schema that both ends have. One without methods is not known yet: the engine has no calls, and its settings are checked.
     pub schema: Arc<Schema>,
     /// The plan of the schema.
     pub plan: Arc<Plan>,

@@ -1,14 +1,15 @@
 //! The orders of operators to a running daemon.
 
+mod ask;
+
 use crate::attach::{Malformed, is_name};
+use ask::{ask, connect};
 use bertha_core::{Error, ErrorKind};
 use bertha_schemas::Schema;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 /// An order of an operator.
@@ -99,9 +100,6 @@ pub enum Order {
 
 /// Time in which the daemon has to answer.
 const ANSWERED: Duration = Duration::from_secs(10);
-
-/// Number of bytes of the longest answer.
-const LONGEST_ANSWER: u64 = 4 << 20;
 
 impl Order {
     /// Number of bytes of the longest line.
@@ -229,25 +227,22 @@ impl Order {
         let line =
             self.to_line().map_err(|malformed| Error::new(ErrorKind::Invalid, malformed.to_string()))?;
         let path = Self::socket(attach);
-        let asking = async {
-            let mut socket = UnixStream::connect(&path).await?;
-            socket.write_all(line.as_bytes()).await?;
-            // A daemon that refuses the order may do so before it has read all.
-            let written = socket.write_all(content).await;
-            let mut answer = String::new();
-            let heard = socket.take(LONGEST_ANSWER).read_to_string(&mut answer).await;
-            if answer.is_empty() {
-                written?;
-                heard?;
-            }
-            Ok::<_, io::Error>(answer)
-        };
+        let asking = async { ask(connect(&path).await?, line.as_bytes(), content).await };
         let late =
             || Error::new(ErrorKind::TimedOut, format!("the daemon at {} does not answer", path.display()));
         let answer = timeout(ANSWERED, asking).await.map_err(|_| late())?;
         let answer = answer.map_err(|error| {
-            let what = format!("no daemon takes orders at {}: {error}", path.display());
-            Error::new(Error::from(error).kind(), what)
+            let path = path.display();
+            match error.kind() {
+                io::ErrorKind::PermissionDenied => {
+                    let what = format!("orders at {path} are for the daemon's user and root: {error}");
+                    Error::new(ErrorKind::Refused, what)
+                }
+                _ => {
+                    let what = format!("no daemon takes orders at {path}: {error}");
+                    Error::new(Error::from(error).kind(), what)
+                }
+            }
         })?;
         match answer.split_once('\n') {
             Some(("done", text)) => Ok(text.to_owned()),

@@ -24,7 +24,8 @@ pub struct Arguments {
     /// The socket at which applications attach. The rights of its folder say which users reach it.
     #[arg(long, value_name = "FILE", default_value = "/run/bertha/rpcd.sock")]
     socket: PathBuf,
-    /// Takes applications of the user of this number. May be given several times; by default, of the daemon's own user and of root.
+    /// Takes applications of the user of this number, and of no others but those that are named so. Any user may open the socket then whom
+    /// its folder lets in, and one that is not named hears so. May be given several times; by default, of the daemon's own user and of root.
     #[arg(long, value_name = "UID")]
     user: Vec<u32>,
     /// Bytes to which each of an application's two heaps grows, and that messages to or from another daemon may take.

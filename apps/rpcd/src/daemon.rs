@@ -27,7 +27,9 @@ use bertha_runtime::tokio::descriptors::raise_limit;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::convert::Infallible;
 use std::fmt;
+use std::fs::{Permissions, set_permissions};
 use std::future::pending;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener as StdListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -104,7 +106,8 @@ impl Default for Settings {
 }
 
 impl Daemon {
-    /// Listens at the path of a Unix socket, at that of [orders](Order::socket) to it, and for other daemons if the settings say so. The
+    /// Listens at the path of a Unix socket, at that of [orders](Order::socket) to it, and for other daemons if the settings say so. Where
+    /// users are named, the rights of the first are those of its folder, and the daemon looks at the user of each application. The
     /// files of a daemon that has died are replaced. Raises the limit of descriptors of this process as far as it may be raised, and takes no
     /// more of other machines than leaves half of them to applications.
     ///
@@ -121,7 +124,8 @@ impl Daemon {
         let places = places(raise_limit(), &settings.peers);
         let Settings { users, waiting, heap, dedicated, peers, trials } = settings;
         let dedicated = Dedicated::new(dedicated)?;
-        let (applications, operators) = (Listener::bind(path)?, Listener::bind(&Order::socket(path))?);
+        let applications = Listener::bind(path, users != Users::Same)?;
+        let operators = Listener::bind(&Order::socket(path), false)?;
         let (dial, dials) = unbounded_channel();
         let services = Services::new(dial, Common::new(heap));
         let servers = Servers::new(peers.grpc_tls.clone());
@@ -191,11 +195,16 @@ impl Daemon {
 }
 
 impl Listener {
-    fn bind(path: &Path) -> Result<Self, Error> {
+    /// Listens at a path, which all users may open whom its folder lets in, or those alone whom the mask of this process leaves.
+    fn bind(path: &Path, is_for_others: bool) -> Result<Self, Error> {
         let bound = || {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
             let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
             let file = SocketFile::bind(&socket, path)?;
+            if is_for_others {
+                // The folder's rights decide which users come here, and not the process's mask.
+                set_permissions(path, Permissions::from_mode(0o666))?;
+            }
             rustix::net::listen(&socket, BACKLOG)?;
             Ok(Self { socket: UnixListener::from_std(StdListener::from(socket))?, _file: file })
         };

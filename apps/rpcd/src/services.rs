@@ -6,6 +6,7 @@ use crate::route::Route;
 use crate::routes::Routes;
 use crate::routing::Routing;
 use crate::sending::Sending;
+use crate::typed::Typed;
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::attach::Role;
 use bertha_managed::{Chain, Change, Policy, Refusal, Unchanged};
@@ -252,9 +253,12 @@ impl Services {
         let mut policies = before.clone();
         change.apply_to_policies(&mut policies)?;
         let typed = server.map(|server| Arc::clone(&server.typed));
-        if let Some(typed) = typed.as_ref().or(callers.first().map(|caller| &caller.typed)) {
-            let binding = typed.binding("", service, &self.common, Waker::noop().clone());
-            change.check(&policies, Chain::new(binding))?;
+        // Refused here, the change has taken place nowhere.
+        for typed in known(typed.as_ref(), &callers) {
+            change.check(
+                &policies,
+                Chain::new(typed.binding("", service, &self.common, Waker::noop().clone())),
+            )?;
         }
         let is_other = |caller: &Link| {
             let digest = caller.typed.schema.digest();
@@ -298,6 +302,20 @@ impl Service {
         let engines: Vec<_> = self.policies.iter().map(ToString::to_string).chain(sending).collect();
         format!("{server}\t{}\t{}", self.callers.len(), engines.join(", "))
     }
+}
+
+/// Returns the schemas of a service: that of its server, else those of its callers, else one of which nothing is known.
+fn known(server: Option<&Arc<Typed>>, callers: &[Arc<Link>]) -> Vec<Arc<Typed>> {
+    let mut typed: Vec<_> = match server {
+        Some(server) => vec![Arc::clone(server)],
+        None => callers.iter().map(|caller| Arc::clone(&caller.typed)).collect(),
+    };
+    typed.sort_unstable_by_key(|typed| typed.schema.digest());
+    typed.dedup_by_key(|typed| typed.schema.digest());
+    if typed.is_empty() {
+        typed.push(Arc::new(Typed::unknown()));
+    }
+    typed
 }
 
 fn nobody(caller: &Link) -> Refusal {

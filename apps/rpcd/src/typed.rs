@@ -40,6 +40,11 @@ impl Typed {
         Ok(Self::of(Schema::read(&descriptors)?, descriptors))
     }
 
+    /// Returns what stands in the place of a schema that is not known yet, without methods.
+    pub(crate) fn unknown() -> Self {
+        Self::of(Schema::default(), Vec::new())
+    }
+
     /// Makes the plan of a schema, which was read of these descriptors.
     pub(crate) fn of(schema: Schema, descriptors: Vec<u8>) -> Self {
         let plan = Plan::new(&schema);

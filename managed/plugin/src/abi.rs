@@ -97,7 +97,8 @@ pub struct Binding {
     pub service: Text,
     /// The name of the caller.
     pub caller: Text,
-    /// The names of the methods.
+    /// The names of the methods. There are none while no application is there: such an engine gets no calls, and is made so that settings are
+    /// checked.
     pub methods: *const Text,
     /// Number of methods.
     pub method_count: usize,

@@ -149,6 +149,13 @@ impl fmt::Debug for Digest {
     }
 }
 
+impl Default for Schema {
+    /// Returns a schema without methods, in the place of one that is not known.
+    fn default() -> Self {
+        Self { methods: Vec::new(), messages: Vec::new(), lines: Vec::new(), digest: digest(&[]) }
+    }
+}
+
 impl Schema {
     /// Number of bytes of the longest descriptor set: 1 MiB.
     pub const LONGEST: usize = 1 << 20;

@@ -45,6 +45,12 @@ pub(super) async fn read<R: Room>(
     Ok(Body { bytes, _room: room })
 }
 
+/// Takes what a body still has, as far as the peer may send it without leave, and forgets it. HTTP/2 counts the small frames that nobody
+/// takes, and ends the connection for many.
+pub(super) async fn pass_over(stream: &mut RecvStream) {
+    while let Some(Ok(_forgotten)) = stream.data().await {}
+}
+
 /// Sends a body, as the peer has room for it. A request ends with it; a response does with its trailers.
 pub(super) async fn write(
     stream: &mut SendStream<Bytes>,

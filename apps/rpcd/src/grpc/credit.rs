@@ -1,7 +1,7 @@
 //! The bytes that a connection may hear which are no part of calls.
 
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Number of such bytes in a second: pings, settings, headers that are too long, and frames that mean nothing.
@@ -22,15 +22,34 @@ pub(super) struct Credit {
     left: AtomicI64,
     /// The time of the last refill.
     since: Mutex<Instant>,
+    /// Nothing more is heard now.
+    is_paused: AtomicBool,
 }
 
 impl Default for Credit {
     fn default() -> Self {
-        Self { left: AtomicI64::new(NOISE), since: Mutex::new(Instant::now()) }
+        Self {
+            left: AtomicI64::new(NOISE),
+            since: Mutex::new(Instant::now()),
+            is_paused: AtomicBool::new(false),
+        }
     }
 }
 
 impl Credit {
+    /// Does something while nothing more is heard.
+    pub(super) fn paused<T>(&self, what: impl FnOnce() -> T) -> T {
+        self.is_paused.store(true, Ordering::Relaxed);
+        let done = what();
+        self.is_paused.store(false, Ordering::Relaxed);
+        done
+    }
+
+    /// Returns true if nothing more is heard now. Whoever asks is asked again when that has ended.
+    pub(super) fn is_paused(&self) -> bool {
+        self.is_paused.load(Ordering::Relaxed)
+    }
+
     /// Notes so many bytes that were heard.
     pub(super) fn hear(&self, bytes: usize) {
         self.add(-(bytes as i64));

@@ -32,6 +32,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Turns<S> {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let Self { socket, turnstile, credit, ticket } = &mut *self;
+        if credit.is_paused() {
+            return Poll::Pending;
+        }
         let most = match turnstile.may_read(ticket, context) {
             0 => return Poll::Pending,
             left => into.remaining().min(left),

@@ -48,6 +48,43 @@ fn hear_some(mut socket: &UnixStream) -> (Answer, Vec<u8>) {
     (Answer::read(&bytes).unwrap(), text)
 }
 
+/// Does something as another user.
+fn as_user<T: Send>(user: u32, what: impl FnOnce() -> T + Send) -> T {
+    let acting = || {
+        let user = rustix::process::Uid::from_raw(user);
+        // Of this thread alone.
+        rustix::thread::set_thread_res_uid(user, user, user).unwrap();
+        what()
+    };
+    std::thread::scope(|scope| scope.spawn(acting).join().unwrap())
+}
+
+/// The daemon looks at the user of an application, and not the rights of its socket. Those of the socket of operators stay.
+#[test]
+fn a_user_who_is_named_attaches_and_one_who_is_not_hears_why() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let others = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), others).unwrap();
+    let daemon = Process::at(folder.path().join("rpcd"), &["--user", "65534", "--user", "0"], None, None);
+    let path = &daemon.path;
+    let answer = |user| {
+        as_user(user, || {
+            let mut socket = UnixStream::connect(path).unwrap();
+            let hello = hello(Role::Caller, "hotel", Hotel::descriptors());
+            // A daemon that takes nothing of this user may have gone.
+            let _said = socket.write_all(&hello.to_bytes().unwrap());
+            hear(&socket).unwrap().0
+        })
+    };
+    assert_eq!(answer(65534), Answer::Taken);
+    assert!(matches!(answer(65533), Answer::Refused { .. }));
+    let order = as_user(65534, || UnixStream::connect(bertha_managed::Order::socket(path)));
+    assert_eq!(order.unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
+}
+
 /// An application attaches to a daemon of its own user, or of root, and to no other.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_daemon_of_another_user_gets_no_application() {

@@ -67,6 +67,47 @@ async fn what_cannot_be_done_is_told_and_changes_nothing() {
     assert_eq!(Order::List.give(&daemon.path).await.unwrap(), "hotel\tnone\t1\t\n");
 }
 
+/// A setting that is taken, and refused to each application that comes later, is an outage of which its author does not hear.
+#[tokio::test]
+async fn settings_that_no_application_could_have_are_refused_before_one_comes() {
+    let daemon = Running::start();
+    let configure = |name: &str, settings: &str| {
+        let [service, name, settings] = ["hotel", name, settings].map(Into::into);
+        Order::Configure { service, name, settings }
+    };
+    for (kind, wrong) in [
+        ("quota", "calls=-1"),
+        ("rate-limit", "per-second=nan"),
+        ("qos", "hold=99999999999999"),
+        ("acl", "field=customer dney=eve"),
+    ] {
+        let refused = add("wrong", kind, wrong).give(&daemon.path).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Refused, "{kind} {wrong}: {refused}");
+    }
+    add("list", "acl", "field=customer deny=eve").give(&daemon.path).await.unwrap();
+    add("few", "quota", "calls=9").give(&daemon.path).await.unwrap();
+    let refusal = async |name: &str, settings: &str| {
+        let listed = Order::List.give(&daemon.path).await.unwrap();
+        let refused = configure(name, settings).give(&daemon.path).await.unwrap_err();
+        assert_eq!(Order::List.give(&daemon.path).await.unwrap(), listed);
+        refused.to_string()
+    };
+    assert!(refusal("few", "calls=-1").await.contains("calls=-1"));
+    assert!(refusal("list", "fild=guest").await.contains("fild=guest is unknown"));
+    let server = daemon.server().await;
+    assert!(refusal("list", "fild=guest").await.contains("fild=guest is unknown"), "beside a server");
+    Order::Remove { service: "hotel".into(), name: "list".into() }.give(&daemon.path).await.unwrap();
+    assert!(
+        add("list", "acl", "field=guest deny=eve").give(&daemon.path).await.is_err(),
+        "its schema is known"
+    );
+    add("list", "acl", "field=nights deny=3").give(&daemon.path).await.unwrap();
+    let refused = configure("list", "deny=many").give(&daemon.path).await.unwrap_err();
+    assert!(refused.to_string().contains("is never many"), "{refused}");
+    let _serving = serve(server);
+    daemon.client().await.call::<Ping>(Empty {}, Some(SOON)).await.unwrap();
+}
+
 #[tokio::test]
 async fn what_is_no_order_is_refused_and_silence_ends() {
     let daemon = Running::start();

@@ -14,6 +14,7 @@ mod grpcio;
 mod grpcurl;
 #[path = "../hotel/mod.rs"]
 mod hotel;
+mod impatient;
 mod leaving;
 #[path = "../stranger/mod.rs"]
 mod stranger;

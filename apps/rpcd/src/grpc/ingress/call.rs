@@ -15,7 +15,7 @@ use bytes::Bytes;
 use h2::RecvStream;
 use h2::server::SendResponse;
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, request};
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +24,9 @@ use tokio::time::timeout;
 
 /// Time in which a request has to come whole.
 const WHOLE: Duration = Duration::from_secs(60);
+
+/// Time in which the rest of a request has to come that is refused before it was whole.
+const REST: Duration = Duration::from_secs(1);
 
 /// Time in which the next bytes of a request have to come.
 const NEXT: Duration = Duration::from_secs(10);
@@ -46,14 +49,17 @@ pub(super) async fn answer(
         told::answer(request, response, &parties).await;
         return;
     }
+    let (head, mut body) = request.into_parts();
     let outcome = tokio::select! {
-        outcome = outcome(request, &parties) => outcome,
+        outcome = outcome(&head, &mut body, &parties) => outcome,
         // Nobody waits for the outcome.
         _reset = poll_fn(|context| response.poll_reset(context)) => return,
     };
     if let Err(error) = send(response, outcome).await {
         tracing::debug!(%error, "a response over HTTP/2 is not sent");
     }
+    // What a request still has that was refused before it was whole.
+    let _whole = timeout(REST, body::pass_over(&mut body)).await;
 }
 
 fn is_grpc(request: &Request<RecvStream>) -> bool {
@@ -66,13 +72,22 @@ fn is_grpc(request: &Request<RecvStream>) -> bool {
 }
 
 /// Makes the call, and returns the body of the response.
-async fn outcome(request: Request<RecvStream>, parties: &Parties) -> Result<Answer<'_>, Status> {
-    let addressed = addressed(request.uri().path(), parties)
-        .and_then(|(party, number)| Ok((party, number, milliseconds(request.headers())?)));
-    let (party, number, milliseconds) = addressed.inspect_err(|_status| parties.reading.credit.is_fault())?;
-    let trace = trace::read(request.headers());
+async fn outcome<'a>(
+    head: &request::Parts,
+    body: &mut RecvStream,
+    parties: &'a Parties,
+) -> Result<Answer<'a>, Status> {
+    let addressed = addressed(head.uri.path(), parties)
+        .and_then(|(party, number)| Ok((party, number, milliseconds(&head.headers)?)));
+    let (party, number, milliseconds) = addressed.inspect_err(|status| {
+        // A service that has no server now, and a deadline that has passed, are no fault of the caller.
+        if matches!(status.code, Code::Unimplemented | Code::InvalidArgument) {
+            parties.reading.credit.is_fault();
+        }
+    })?;
+    let trace = trace::read(&head.headers);
     let called = async {
-        let request = read(request.into_body(), parties).await?;
+        let request = read(body, parties).await?;
         call(&party, number, request, (milliseconds, trace), &parties.writing).await
     };
     match milliseconds {
@@ -106,9 +121,9 @@ fn milliseconds(headers: &HeaderMap) -> Result<u32, Status> {
     }
 }
 
-async fn read(mut stream: RecvStream, parties: &Parties) -> Result<Body<Room<'_>>, Status> {
+async fn read<'a>(stream: &mut RecvStream, parties: &'a Parties) -> Result<Body<Room<'a>>, Status> {
     let room = parties.reading.begin()?;
-    let reading = body::read(&mut stream, Limits::default().encoded, room, NEXT);
+    let reading = body::read(stream, Limits::default().encoded, room, NEXT);
     let late = |_| Status::new(Code::DeadlineExceeded, "the request did not come in time");
     timeout(WHOLE, reading).await.map_err(late)?
 }
