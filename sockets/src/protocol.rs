@@ -14,7 +14,7 @@
 pub const HELLO: [u8; 8] = *b"bersock\x01";
 
 /// The wish of a person, instead of a hello: the daemon answers by a line for each end, and closes the connection. A line has, with tabs
-/// between them: the process, its address, the other address, `ring` or `kernel`, the number of moves, seconds, and a reason.
+/// between them: the process, its address, the other address, `ring`, `kernel`, `stack` or `nowhere`, the number of moves, seconds, and a reason.
 pub const LIST: [u8; 8] = *b"bersock?";
 
 /// The bytes of an answer.

@@ -17,8 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest list, in bytes.
 const LONGEST: u64 = 4 << 20;
 
-/// Lists the sockets that have asked for memory: the process, the addresses, where the bytes that it sends go (ring or kernel), how often
-/// that has changed, for how many seconds, and why not in a ring. Users other than root see their own sockets.
+/// Lists the sockets that have asked for memory: the process, the addresses, where the bytes that it sends go (ring, kernel or stack), how often
+/// that has changed, for how many seconds, and why not in a ring, or by which stack. Users other than root see their own sockets.
 #[derive(Debug, Args)]
 pub(crate) struct Sockets {
     /// The socket of `bertha-socketd`.

@@ -4,7 +4,7 @@ use super::carrier::Carrier;
 use super::request::Request;
 use super::{Engine, SOCKETS, number_of, pump, reply, route};
 use crate::message;
-use bertha_core::{Addr, Error};
+use bertha_core::{Addr, Error, ErrorKind};
 use bertha_named::{AnyConnection, AnyIncoming, Listened, Listening};
 use bertha_runtime::tokio::Credentials;
 use bertha_sockets_machine::device::{ARRIVED, PLACE, Place};
@@ -16,14 +16,17 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdStream;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::task::spawn_local;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// The time that a program has to take connections before one more is given up.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The time that the earlier owner of an address has to leave it.
+const LEAVING: Duration = Duration::from_secs(3);
 
 /// Listens for a program, and gives it a queue.
 pub(super) async fn listen(
@@ -36,9 +39,21 @@ pub(super) async fn listen(
     let (place, what) = (request.place, request.what());
     // The program's socket has the port until the queue takes its place.
     let _ = sockopt::set_socket_reuseaddr(socket, true);
-    let listened = async {
+    let once = async || {
         let plan = request.plan()?;
         plan.over.run(Listening::new(plan.stack, &place.to_string(), plan.options)).await
+    };
+    let listened = async {
+        let begun = Instant::now();
+        loop {
+            match once().await {
+                // A listener that has just been closed may have connections whose last words are under way.
+                Err(error) if error.kind() == ErrorKind::AddrInUse && begun.elapsed() < LEAVING => {
+                    sleep(Duration::from_millis(50)).await;
+                }
+                listened => return listened,
+            }
+        }
     };
     let refuse = |error: &str, errno| {
         engine.roll.borrow_mut().refuse(owner, [Some(place), None], error);
@@ -60,7 +75,7 @@ pub(super) async fn listen(
     let engine = engine.clone();
     spawn_local(async move {
         let _entry = engine.enter(owner, [Some(place), None], what.clone());
-        serve(&engine, Rc::new(queue), listened, owner, &what).await;
+        serve(&engine, Rc::new(queue), listened, owner, (place, &what)).await;
     });
 }
 
@@ -77,7 +92,7 @@ async fn serve(
     queue: Rc<UnixStream>,
     listened: Listened,
     owner: Credentials,
-    what: &str,
+    (place, what): (SocketAddr, &str),
 ) {
     // The registration in the directory goes with the listener.
     let (_, mut incoming, _registration) = listened;
@@ -89,6 +104,8 @@ async fn serve(
         };
         let Some(connection) = next else { return };
         if engine.roll.borrow().len() >= SOCKETS {
+            // Dropping it is a cut, which the other end learns of.
+            engine.roll.borrow_mut().refuse(owner, [Some(place), None], "too many sockets are carried");
             continue;
         }
         let (engine, queue, what) = (engine.clone(), queue.clone(), what.to_owned());

@@ -22,6 +22,7 @@ use nix::libc;
 use roll::{Entry, Roll};
 use rustix::net::{AddressFamily, SocketType, socket};
 use std::cell::{Cell, RefCell};
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -38,6 +39,8 @@ pub(crate) struct Engine {
     namespace: u64,
     roll: RefCell<Roll>,
     next: Cell<u64>,
+    /// Makes numbers that strangers can't guess.
+    random: RandomState,
 }
 
 impl Engine {
@@ -49,6 +52,7 @@ impl Engine {
             namespace: namespace(&own)?,
             roll: RefCell::default(),
             next: Cell::default(),
+            random: RandomState::new(),
         };
         Ok(Rc::new(engine))
     }
@@ -95,9 +99,9 @@ impl Engine {
         self.next.replace(self.next.get() + 1)
     }
 
-    /// Returns a number that no other socket of the namespace has in its name.
+    /// Returns a number for the name of a socket, which nobody can have taken before.
     fn unique(&self) -> u64 {
-        self.number() << 32 | u64::from(std::process::id())
+        self.random.hash_one(self.number())
     }
 
     /// Enters a socket into the roll, which it leaves with the returned value.

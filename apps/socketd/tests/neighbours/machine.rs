@@ -55,6 +55,11 @@ impl Machine {
         self.folder.path().join("sockets.sock")
     }
 
+    /// Returns the number of descriptors that the daemon has.
+    pub(crate) fn descriptors(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.daemon.0.id())).unwrap().count()
+    }
+
     pub(crate) fn kill_daemon(&mut self) {
         self.daemon.0.kill().unwrap();
         self.daemon.0.wait().unwrap();

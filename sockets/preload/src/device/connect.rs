@@ -105,10 +105,11 @@ fn look(fd: c_int, entry: &Entry) -> Settled {
     if kernel::events(fd, libc::POLLOUT) == 0 {
         return Settled::NotYet;
     }
-    if kernel::option(fd, libc::SOL_SOCKET, libc::SO_ERROR) == Some(0) {
-        if let Some([local, _]) = names::of_carrier(fd) {
-            entry.set_local(local);
-        }
+    // A copy of the descriptor may have taken the error, but the daemon's end has a name only if there is a connection.
+    if kernel::option(fd, libc::SOL_SOCKET, libc::SO_ERROR) == Some(0)
+        && let Some([local, _]) = names::of_carrier(fd)
+    {
+        entry.set_local(local);
         entry.set_kind(Kind::Connected);
         return Settled::Connected;
     }

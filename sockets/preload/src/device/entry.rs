@@ -56,21 +56,7 @@ pub(super) struct Entry {
     data: AtomicU64,
 }
 
-const NOWHERE: SharedPlace = SharedPlace { ip: [const { AtomicU64::new(0) }; 2], port: AtomicU16::new(0) };
-
-const NONE: Entry = Entry {
-    kind: AtomicU8::new(0),
-    is_ipv6: AtomicBool::new(false),
-    nodelay: AtomicBool::new(false),
-    shut: AtomicU32::new(0),
-    local: NOWHERE,
-    peer: NOWHERE,
-    set: AtomicI32::new(0),
-    events: AtomicU32::new(0),
-    data: AtomicU64::new(0),
-};
-
-static ENTRIES: [Entry; DESCRIPTORS] = [const { NONE }; DESCRIPTORS];
+static ENTRIES: [Entry; DESCRIPTORS] = [const { Entry::new() }; DESCRIPTORS];
 
 /// What children share with their parent: the next number of a socket, and who was shut.
 #[repr(C)]
@@ -189,6 +175,20 @@ pub(super) fn register_again(fd: c_int) {
 }
 
 impl Entry {
+    const fn new() -> Self {
+        Self {
+            kind: AtomicU8::new(Kind::None as u8),
+            is_ipv6: AtomicBool::new(false),
+            nodelay: AtomicBool::new(false),
+            shut: AtomicU32::new(0),
+            local: SharedPlace::new(),
+            peer: SharedPlace::new(),
+            set: AtomicI32::new(0),
+            events: AtomicU32::new(0),
+            data: AtomicU64::new(0),
+        }
+    }
+
     #[inline]
     pub(super) fn kind(&self) -> Kind {
         match self.kind.load(Ordering::Acquire) {
@@ -236,6 +236,10 @@ impl Entry {
 }
 
 impl SharedPlace {
+    const fn new() -> Self {
+        Self { ip: [const { AtomicU64::new(0) }; 2], port: AtomicU16::new(0) }
+    }
+
     fn set(&self, place: Place) {
         let (high, low) = place.ip.split_at(8);
         for (word, bytes) in self.ip.iter().zip([high, low]) {

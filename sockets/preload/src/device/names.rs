@@ -2,7 +2,7 @@
 
 use super::connect;
 use super::entry::{self, Kind};
-use crate::{errno, real};
+use crate::{errno, kernel, real};
 use bertha_sockets_machine::device::{Place, places_of};
 use libc::{c_int, sockaddr, socklen_t};
 use std::ptr::{copy_nonoverlapping, from_mut};
@@ -109,7 +109,8 @@ unsafe extern "C-unwind" fn getpeername(fd: c_int, address: *mut sockaddr, len: 
         return unsafe { real::getpeername(fd, address, len) };
     };
     connect::settle(fd, entry);
-    if entry.kind() != Kind::Connected {
+    // Once both directions are over, TCP has no peer.
+    if entry.kind() != Kind::Connected || kernel::events(fd, 0) & libc::POLLHUP != 0 {
         return errno::fail(libc::ENOTCONN) as c_int;
     }
     // SAFETY: the arguments are the program's.
