@@ -176,10 +176,16 @@ async fn a_burst_ends_at_the_first_message_without_an_encoding() {
 }
 
 fn accepts(ours: &impl Describe, theirs: &impl Describe) -> bool {
+    refusal(ours, theirs).is_none()
+}
+
+/// Returns the reason for which an end refuses the other end.
+fn refusal(ours: &impl Describe, theirs: &impl Describe) -> Option<String> {
     let (ours, theirs) = (ours.nodes(), theirs.nodes());
     let ([Node::Layer(ours)], [Node::Layer(theirs)]) = (&ours[..], &theirs[..]) else { panic!("a layer") };
     let (ours, theirs) = (ours.capability(), theirs.capability());
-    ours.compare(theirs.id(), theirs.version(), &theirs.encode().unwrap()).is_ok()
+    let compared = ours.compare(theirs.id(), theirs.version(), &theirs.encode().unwrap());
+    compared.err().map(|mismatch| mismatch.to_string())
 }
 
 #[test]

@@ -129,12 +129,12 @@ def _method(name: str, function: Any) -> Method:
         if parameter.name in RESERVED or parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
             raise TypeError(f"`{name}`: `{parameter}` can't be a parameter of a method")
     kinds = [(parameter.name, hints.get(parameter.name, Any)) for parameter in parameters]
-    takes_requests, request = bool(kinds) and _items(kinds[-1][1], streams) is not None, None
-    if takes_requests:
-        (request,) = _items(kinds.pop()[1], streams)
-    for parameter, kind in kinds:
+    requests = _items(kinds[-1][1], streams) if kinds else None
+    if requests is not None:
+        kinds.pop()
+    for label, kind in kinds:
         if _items(kind, _ASYNC_STREAMS + _STREAMS) is not None:
-            raise TypeError(f"`{name}`: a stream is the last parameter, and `{parameter}` is none or of the other flavour")
+            raise TypeError(f"`{name}`: a stream is the last parameter and of the flavour of the method, which `{label}` is not")
     response = hints.get("return", Any)
     is_stream = inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function)
     items = _items(response, streams)
@@ -142,7 +142,8 @@ def _method(name: str, function: Any) -> Method:
         is_stream, (response,) = True, items
     elif is_stream:
         response = Any
-    return Method(name, tuple(kinds), response, is_stream, signature, takes_requests, request)
+    request = requests[0] if requests is not None else None
+    return Method(name, tuple(kinds), response, is_stream, signature, requests is not None, request)
 
 
 def _items(kind: Any, streams: Tuple[Any, ...]) -> Optional[Tuple[Any]]:

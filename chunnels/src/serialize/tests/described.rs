@@ -1,6 +1,6 @@
 //! Codecs whose messages tell the names of their fields, and hostile messages for them.
 
-use super::{Malformed, Tree, accepts, bytes, encoded, over, twig, word};
+use super::{Malformed, Tree, accepts, bytes, encoded, over, refusal, twig, word};
 use crate::serialize::{Bincode, Cbor, Codec, Encoding, Json, MessagePack, Postcard, Preencoded, Serialize};
 use bertha_core::{Buf, Connection, Wrap};
 use bertha_datapath_sim::pair_of;
@@ -230,6 +230,8 @@ fn names_of_types_are_not_compared_and_given_names_are() {
     assert!(!accepts(&point, &Serialize::<Point, MessagePack>::new()));
     assert!(!accepts(&point, &point.clone().schema("point-2")));
     assert!(accepts(&Serialize::<u8, Cbor>::new().schema("point-2"), &point.clone().schema("point-2")));
+    let refusal = refusal(&point, &point.clone().schema("point-2")).unwrap();
+    assert!(refusal.contains("none") && refusal.contains("point-2"), "{refusal}");
     assert_eq!(format!("{point:?} {:?}", point.clone().schema("p")), "Serialize(cbor) Serialize(p as cbor)");
 }
 
