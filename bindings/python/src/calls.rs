@@ -37,9 +37,17 @@ fn pairs(metadata: &Metadata) -> Pairs {
     metadata.iter().map(|(name, value)| (name.to_owned(), value.to_vec())).collect()
 }
 
-fn time(seconds: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(seconds)
-        .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
+/// The grace of a service that waits for its calls without limit: a century.
+const FOREVER: Duration = Duration::from_hours(24 * 365 * 100);
+
+/// Returns a number of seconds; None if no clock reaches it.
+fn time(seconds: f64) -> PyResult<Option<Duration>> {
+    if seconds.is_nan() || seconds < 0.0 {
+        let what = format!("{seconds} is no time: a number of seconds from 0 is one");
+        return Err(pyo3::exceptions::PyValueError::new_err(what));
+    }
+    let time = Duration::try_from_secs_f64(seconds).ok();
+    Ok(time.filter(|time| Instant::now().checked_add(*time).is_some()))
 }
 
 /// Names of the codecs of this build.
@@ -155,7 +163,7 @@ impl Caller {
 
 fn any_call(name: &str, request: Vec<u8>, deadline: Option<f64>, metadata: Pairs) -> PyResult<AnyCall> {
     let mut call = AnyCall::new(method(name).map_err(Failure::from)?, request);
-    call.deadline = deadline.map(time).transpose()?;
+    call.deadline = deadline.map(time).transpose()?.flatten();
     for (name, value) in metadata {
         call.metadata.add(&name, value).map_err(Failure::from)?;
     }
@@ -218,7 +226,7 @@ impl Server {
 
     /// Ends the service: calls under way have this many seconds.
     fn end(&self, grace: f64) -> PyResult<()> {
-        self.end.begin(time(grace)?);
+        self.end.begin(time(grace)?.unwrap_or(FOREVER));
         Ok(())
     }
 }

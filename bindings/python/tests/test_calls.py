@@ -24,6 +24,11 @@ class Count:
     note: Optional[str] = None
 
 
+class Mute(bertha.CallError):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
 class Colour(Enum):
     RED = "red"
 
@@ -48,7 +53,20 @@ class Words:
     async def fails(self, how: str) -> None:
         if how == "denied":
             raise bertha.CallDenied("not you")
+        if how == "surrogate":
+            raise bertha.CallFailed("no file \udcff")
+        if how == "mute":
+            raise Mute()
+        if how == "exit":
+            raise GeneratorExit
+        if how == "cancelled":
+            other = asyncio.ensure_future(asyncio.sleep(30))
+            other.cancel()
+            await other
         raise KeyError("secret")
+
+    async def wrong(self) -> int:
+        return "no number"
 
     async def waits(self) -> float:
         left = bertha.current_call().left
@@ -179,6 +197,35 @@ class Calls(Tested):
 
         for codec in CODECS[:1]:
             self.served(run, codec=codec, grace=0.1)
+
+    def test_a_handler_answers_whatever_it_raises_and_has_run(self):
+        async def run(client):
+            for how, text in [("surrogate", "no file"), ("mute", "Mute"), ("exit", "GeneratorExit"), ("cancelled", "cancelled")]:
+                with self.subTest(how), self.assertRaises(bertha.CallFailed) as caught:
+                    await client.fails(how, deadline=20)
+                self.assertIn(text, str(caught.exception))
+                self.assertTrue(caught.exception.may_have_run)
+            with self.assertRaises(bertha.CallMalformed) as caught:
+                await client.wrong(deadline=20)
+            self.assertTrue(caught.exception.may_have_run)
+
+        logging.disable(logging.ERROR)
+        self.addCleanup(logging.disable, logging.NOTSET)
+        self.served(run, codec=CODECS[0])
+
+    def test_arguments_that_can_not_be_sent_are_errors_before_the_call(self):
+        async def run(client):
+            with self.assertRaises(bertha.CallMalformed) as caught:
+                await client.count("\udcff")
+            self.assertFalse(caught.exception.may_have_run)
+            for deadline in (float("nan"), -1.0):
+                with self.assertRaisesRegex(ValueError, "no time"):
+                    await client.count("a", deadline=deadline)
+            with self.assertRaisesRegex(TypeError, "metadata"):
+                await client.count("a", metadata=5)
+            self.assertEqual((await client.count("a", deadline=float("inf"))).letters, 1)
+
+        self.served(run, codec=CODECS[0])
 
     def test_a_deadline_ends_the_call_at_both_ends(self):
         async def run(client):

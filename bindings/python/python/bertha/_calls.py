@@ -9,7 +9,7 @@ import logging
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 from . import _bertha
-from ._errors import CallError, Error
+from ._errors import CallError, Error, text_of
 from ._options import written
 from ._service import Format, Method, methods_of, served_methods
 from ._streams import Arrived, send
@@ -21,6 +21,8 @@ Metadata = Mapping[str, Union[str, bytes]]
 
 
 def pairs(metadata: Optional[Metadata]) -> List[Tuple[str, bytes]]:
+    if not isinstance(metadata, (Mapping, type(None))):
+        raise TypeError("metadata is None, or a mapping of names to texts or bytes")
     given = (metadata or {}).items()
     return [(name, value.encode() if isinstance(value, str) else bytes(value)) for name, value in given]
 
@@ -236,7 +238,7 @@ def read_call(call: Any, methods: Mapping[int, Tuple[Any, Method]], format: Form
     try:
         arguments = format.arguments(method, request)
     except Exception as error:
-        call.fail("Malformed", f"the request is none of `{method.name}`: {error}")
+        call.fail("Malformed", f"the request is none of `{method.name}`: {text_of(error)}")
         return None
     if method.takes_requests:
         arguments.append(arrived(call.requests(), method, format))
@@ -250,14 +252,17 @@ def answered(call: Any, method: Method) -> Iterator[None]:
     try:
         yield
     except CallError as failure:
-        call.fail(failure.kind, str(failure))
+        call.fail(failure.kind, text_of(failure))
     except asyncio.CancelledError:
-        call.fail("Unavailable", "the service ends")
+        # Whatever was cancelled, the handler has run up to there.
+        call.fail("Failed", "the handler was cancelled")
         raise
-    except Exception as error:
+    except BaseException as error:
         # The text may have secrets, which are for the log.
         _log.exception("the handler of `%s` has failed", method.name)
         call.fail("Failed", f"the handler has failed by {type(error).__name__}")
+        if not isinstance(error, Exception):
+            raise
     finally:
         _current.reset(token)
 

@@ -106,6 +106,14 @@ KINDS = {
 KINDS["Version"], KINDS["AddrInUse"] = VersionMismatch, AddressInUse
 
 
+def text_of(error: BaseException) -> str:
+    """Returns the text of an exception, in characters that every peer reads; its class if it has no text."""
+    try:
+        return str(error).encode("utf-8", "backslashreplace").decode()
+    except Exception:
+        return type(error).__name__
+
+
 class CallError(Error):
     """A call has failed. A handler that raises this, or a class below, fails its call with this text."""
 

@@ -9,6 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from . import _bertha
 from ._codecs import Codec, codec
+from ._errors import CallMalformed, text_of
 from ._shapes import plain, shaped
 
 RESERVED = ("deadline", "metadata")
@@ -45,7 +46,10 @@ class Format:
             if len(arguments) > 1:
                 raise TypeError("a request of the format `bytes` is one argument")
             return bytes(arguments[0]) if arguments else b""
-        return self._codec.encode([plain(argument) for argument in arguments])
+        try:
+            return self._codec.encode([plain(argument) for argument in arguments])
+        except Exception as error:
+            raise CallMalformed(f"the arguments of `{method.name}` can't be written: {text_of(error)}", False) from error
 
     def requests(self, method: Method, arguments: Tuple[Any, ...], named: Dict[str, Any]) -> Tuple[bytes, Any]:
         """Returns the request, and what gives the further ones."""
@@ -75,7 +79,12 @@ class Format:
         return bytes(value or b"") if self._codec is None else self._codec.encode(plain(value))
 
     def read(self, method: Method, response: bytes) -> Any:
-        return response if self._codec is None else shaped(method.response, self._codec.decode(response))
+        if self._codec is None:
+            return response
+        try:
+            return shaped(method.response, self._codec.decode(response))
+        except Exception as error:
+            raise CallMalformed(f"the response is none of `{method.name}`: {text_of(error)}") from error
 
 
 def service(kind: Any = None, *, name: Optional[str] = None) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any, Iterator, Optional
 
-from ._errors import CallMalformed
+from ._errors import CallMalformed, text_of
 from ._service import Format, Method
 
 
@@ -70,7 +70,7 @@ class Arrived:
         try:
             return self._format.read_request(self._method, request)
         except Exception as error:
-            raise CallMalformed(f"a request is none of `{self._method.name}`: {error}") from None
+            raise CallMalformed(f"a request is none of `{self._method.name}`: {text_of(error)}") from None
 
 
 class ArrivedInThread(Arrived):
