@@ -28,7 +28,8 @@ pub(super) fn echo(datapath: &str, count: usize, rounds: u64) -> Result<(), Erro
             _ => over(Shm::new(), &address, count, rounds).await,
         }
     };
-    runtime.block_on(echoes).map_err(Error::while_doing(ErrorKind::Bertha, "echoing in Rust"))
+    // A budget of tokio would end after so many polls, since the echoes never give the thread back.
+    runtime.block_on(tokio::task::unconstrained(echoes)).map_err(Error::while_doing(ErrorKind::Bertha, "echoing in Rust"))
 }
 
 async fn over<D: Datapath + Clone>(

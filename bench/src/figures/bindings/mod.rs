@@ -88,7 +88,7 @@ mod tests {
         for language in ["c", "rust"] {
             for datapath in DATAPATHS {
                 for count in [1, BURST] {
-                    probe(&format!("{language}-{datapath}-{count}"), 3).unwrap().unwrap();
+                    probe(&format!("{language}-{datapath}-{count}"), 200).unwrap().unwrap();
                 }
             }
         }

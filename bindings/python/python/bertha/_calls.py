@@ -261,7 +261,7 @@ def answered(call: Any, method: Method) -> Iterator[None]:
         # The text may have secrets, which are for the log.
         _log.exception("the handler of `%s` has failed", method.name)
         call.fail("Failed", f"the handler has failed by {type(error).__name__}")
-        if not isinstance(error, Exception):
+        if isinstance(error, (KeyboardInterrupt, SystemExit)):
             raise
     finally:
         _current.reset(token)

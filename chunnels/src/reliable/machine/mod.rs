@@ -100,6 +100,8 @@ pub(super) struct Machine {
     unanswered: u32,
     /// True if the peer has closed, and all its messages have arrived.
     is_peer_gone: bool,
+    /// True if messages of this end were not acknowledged when the peer closed.
+    is_short: bool,
     end: Option<ReliableEnd>,
     /// True once the end was told, which has one reason.
     is_end_told: bool,
@@ -216,6 +218,7 @@ impl Machine {
             closing: Closing::No,
             unanswered: 0,
             is_peer_gone: false,
+            is_short: false,
             end: None,
             is_end_told: false,
             abort: None,
@@ -293,7 +296,10 @@ impl Machine {
     /// Begins to close: buffered messages are still delivered, and received messages are dropped.
     pub(super) fn close(&mut self) {
         if self.closing == Closing::No {
-            self.closing = Closing::Due;
+            // A peer that has closed takes the connection below with it. If it had everything before, nothing is left to wait for.
+            let is_whole = self.is_peer_gone && !self.is_short;
+            let is_over = self.end.as_ref().is_some_and(|end| end.kind == ErrorKind::Closed);
+            self.closing = if is_whole && is_over { Closing::Done } else { Closing::Due };
             self.incoming.discard();
         }
     }
@@ -372,6 +378,7 @@ impl Machine {
     fn update_closing(&mut self) {
         if !self.is_peer_gone && self.incoming.is_over() {
             self.is_peer_gone = true;
+            self.is_short = !self.outgoing.is_empty();
             #[cfg(feature = "qlog")]
             self.log_peer_closed();
             // The peer receives nothing any more. A close of this end that was in flight has to be sent again.

@@ -129,14 +129,43 @@ fn the_end_of_the_connection_below_completes_a_close_that_lacks_nothing_else() {
     }
 }
 
-#[test]
-fn only_an_end_whose_peer_has_closed_parts() {
-    let mut machine = machine_at(100_000);
-    assert!(!machine.part());
+/// Handles the close of a peer that has sent nothing.
+fn peer_closes(machine: &mut Machine) {
     let draft = Draft { number: Some(0), last: Some(0), ..Draft::default() };
     let mut packet = Buf::new(machine.check.len() + draft.size(), 0).unwrap();
     write(&draft, [].into_iter(), machine.check, &mut packet);
     machine.handle_packet(packet, MS);
+}
+
+#[test]
+fn a_close_behind_that_of_the_peer_fails_only_if_messages_are_missing() {
+    let left = failure;
+    for (sends, is_acknowledged, end, is_done) in [
+        (false, false, left(), true),
+        (true, true, left(), true),
+        (true, false, left(), false),
+        (false, false, Error::new(ErrorKind::Reset, "cut"), false),
+    ] {
+        let mut machine = machine_at(100_000);
+        if sends {
+            machine.send(message(0, 8));
+            send_all(&mut machine, MS);
+        }
+        if is_acknowledged {
+            acknowledge(&mut machine, 0, 2 * MS);
+        }
+        peer_closes(&mut machine);
+        machine.on_base_end(&end);
+        machine.close();
+        assert_eq!(machine.closed().unwrap().is_ok(), is_done, "{sends} {is_acknowledged} {end}");
+    }
+}
+
+#[test]
+fn only_an_end_whose_peer_has_closed_parts() {
+    let mut machine = machine_at(100_000);
+    assert!(!machine.part());
+    peer_closes(&mut machine);
     assert!(machine.part() && !machine.part());
     assert_eq!(machine.closing, Closing::Due);
 }
