@@ -1,7 +1,7 @@
 //! The metrics of a program, judged by Prometheus' own tool.
 
 use crate::skip;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
@@ -38,16 +38,21 @@ impl Metered {
 
     /// Returns the text that Prometheus would read.
     pub fn scrape(&self) -> String {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        write!(stream, "GET /metrics HTTP/1.1\r\nHost: {}\r\n\r\n", self.address).unwrap();
+        self.try_scrape().unwrap()
+    }
+
+    /// Returns the text that Prometheus would read, or the error of a connection that the program closes.
+    pub fn try_scrape(&self) -> io::Result<String> {
+        let mut stream = TcpStream::connect(&self.address)?;
+        write!(stream, "GET /metrics HTTP/1.1\r\nHost: {}\r\n\r\n", self.address)?;
         let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, text) = answer.split_once("\r\n\r\n").unwrap();
+        stream.read_to_string(&mut answer)?;
+        let (head, text) = answer.split_once("\r\n\r\n").ok_or(io::ErrorKind::UnexpectedEof)?;
         assert!(
             head.starts_with("HTTP/1.1 200 OK\r\n") && head.contains("text/plain; version=0.0.4"),
             "{head}"
         );
-        text.to_owned()
+        Ok(text.to_owned())
     }
 
     /// Returns the value of a series, read until it is `wanted` or the program is given up.

@@ -7,7 +7,7 @@ use bertha::prelude::*;
 use bertha_core::{Base, Connection};
 use bertha_managed::Order;
 use bertha_tests::metrics::{Metered, judge, value};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
@@ -173,17 +173,13 @@ async fn an_order_of_another_user_is_refused_and_counted() {
         std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
     }
     // The thread alone is the other user's.
-    let answer = std::thread::spawn(move || {
+    let given = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         rustix::thread::set_thread_res_uid(None, Some(rustix::thread::Uid::from_raw(65534)), None).unwrap();
-        let mut socket = UnixStream::connect(socket).unwrap();
-        socket.write_all(b"list\n").unwrap();
-        let mut answer = String::new();
-        // The daemon closes with bytes that it has not read, which resets the connection.
-        let _end = socket.read_to_string(&mut answer);
-        answer
+        runtime.block_on(Order::List.give(&path))
     });
-    let answer = answer.join().unwrap();
-    assert!(answer.starts_with("refused\n") && answer.contains("user 65534 is no operator"), "{answer}");
+    let error = given.join().unwrap().unwrap_err();
+    assert!(error.to_string().contains("user 65534 is no operator of this daemon"), "{error}");
     daemon.value_becomes(&refused, 1);
 }
 
@@ -202,7 +198,8 @@ async fn connections_that_the_system_does_not_give_are_counted_by_door() {
             let order = connect(&Order::socket(&path));
             sleep(Duration::from_millis(200)).await;
             drop((silent, order));
-            let text = daemon.scrape();
+            // Without a descriptor the daemon closes what it has of its readers.
+            let Ok(text) = daemon.try_scrape() else { continue };
             let counts =
                 ["socket", "orders"].map(|door| value(&text, &not_taken(door, "unaccepted")).unwrap());
             if counts.iter().all(|count| *count > 0.0) {
