@@ -26,6 +26,7 @@ class Words:
         return between.join(parts)
 
     def louder(self, parts: Iterator[str]) -> Iterator[str]:
+        part = ""
         for part in parts:
             yield part.upper()
         bertha.current_call().add_trailer("last", part)

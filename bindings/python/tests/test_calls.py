@@ -110,6 +110,7 @@ class Streams:
         return 7
 
     async def louder(self, parts: AsyncIterator[str]) -> AsyncIterator[str]:
+        part = ""
         try:
             async for part in parts:
                 yield part.upper()
@@ -273,7 +274,7 @@ class Calls(Tested):
             self.assertEqual([part async for part in louder], ["A", "B"])
             self.assertEqual(louder.metadata, {"last": b"b"})
             self.assertEqual(len([part async for part in client.louder(many)]), 1000)
-            for wrong in ((), ("-",), ("-", 7)):
+            for wrong in ((), ("-",), ("-", 7), ("-", b"ab")):
                 with self.assertRaises(TypeError):
                     await client.join(*wrong)
 

@@ -30,9 +30,10 @@ def pairs(metadata: Optional[Metadata]) -> List[Tuple[str, bytes]]:
 class Responses:
     """The responses to a call. The call is cancelled with the last reference, or by `aclose`."""
 
-    def __init__(self, client: Client, method: Method, opening: Any, sending: Any = None) -> None:
-        self._client, self._method, self._opening, self._sending = client, method, opening, sending
+    def __init__(self, client: Client, method: Method, opening: Any, begin: Any = None) -> None:
+        self._client, self._method, self._opening, self._begin = client, method, opening, begin
         self._responses: Any = None
+        self._sending: Any = None
 
     def __aiter__(self) -> Responses:
         return self
@@ -42,8 +43,8 @@ class Responses:
             if self._responses is None:
                 if self._opening is None:
                     raise StopAsyncIteration
-                if self._sending is not None:
-                    self._sending = asyncio.ensure_future(self._sending)
+                if self._begin is not None:
+                    self._sending = asyncio.ensure_future(self._begin())
                 self._responses = await self._opening
             response = await self._responses.next()
         except StopAsyncIteration:
@@ -65,11 +66,8 @@ class Responses:
         self._responses = self._opening = None
 
     def _end(self) -> None:
-        if isinstance(self._sending, asyncio.Future):
+        if self._sending is not None:
             self._sending.cancel()
-        elif self._sending is not None:
-            # It was never begun.
-            self._sending.close()
 
 
 def _cause(sending: Any, failure: Error) -> Exception:
@@ -145,7 +143,7 @@ class Client(AnyClient):
                 return Responses(self, method, open(method.name, request, deadline, pairs(metadata)))
             requests = _bertha.Requests()
             opening = open(method.name, request, deadline, pairs(metadata), requests)
-            return Responses(self, method, opening, send(requests, given, format))
+            return Responses(self, method, opening, lambda: send(requests, given, format))
 
         return call
 

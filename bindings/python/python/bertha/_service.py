@@ -58,7 +58,8 @@ class Format:
         bound = method.signature.bind(None, *arguments, **named)
         bound.apply_defaults()
         *first, given = bound.args[1:]
-        if not hasattr(given, "__aiter__") and not hasattr(given, "__iter__"):
+        is_iterable = hasattr(given, "__aiter__") or hasattr(given, "__iter__")
+        if not is_iterable or isinstance(given, (bytes, bytearray, memoryview)):
             raise TypeError(f"the last argument of `{method.name}` is an iterator of requests")
         return self.request(method, tuple(first), {}), given
 

@@ -12,22 +12,28 @@ from ._service import Format, Method
 async def send(requests: Any, given: Any, format: Format) -> Optional[Exception]:
     """Sends what an iterator gives, asynchronous or not, until the call is over. Returns the exception of the iterator, which ends the call."""
     try:
+        await _send_all(requests, given, format)
+        return None
+    except Exception as error:
+        # What waits for the answer finds the exception, since nothing is awaited behind this.
+        requests.fail()
+        return error
+
+
+async def _send_all(requests: Any, given: Any, format: Format) -> None:
+    try:
         if hasattr(given, "__aiter__"):
             async for request in given:
                 if not await requests.send(format.write(request)):
-                    return None
+                    return
         else:
             for request in given:
                 if not await requests.send(format.write(request)):
-                    return None
+                    return
         requests.end()
-    except Exception as error:
-        requests.fail()
-        return error
     finally:
         if hasattr(given, "aclose"):
             await given.aclose()
-    return None
 
 
 class Sending(threading.Thread):

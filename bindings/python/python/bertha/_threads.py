@@ -18,8 +18,8 @@ from ._streams import ArrivedInThread, Sending
 class Responses:
     """The responses to a call. The call is cancelled with the last reference, or by `close`."""
 
-    def __init__(self, client: Client, method: Method, opening: Any, sending: Any) -> None:
-        self._client, self._method, self._opening, self._begin = client, method, opening, sending
+    def __init__(self, client: Client, method: Method, opening: Any, begin: Any) -> None:
+        self._client, self._method, self._opening, self._begin = client, method, opening, begin
         self._responses: Any = None
         self._sending: Optional[Sending] = None
 
@@ -31,7 +31,8 @@ class Responses:
             if self._responses is None:
                 if self._opening is None:
                     raise StopAsyncIteration
-                self._sending = self._begin()
+                if self._begin is not None:
+                    self._sending = self._begin()
                 self._responses = self._opening.wait()
             response = self._responses.next().wait()
         except StopAsyncIteration:
@@ -85,7 +86,7 @@ class Client(AnyClient):
             request, given = format.requests(method, arguments, named)
             requests = _bertha.Requests() if method.takes_requests else None
             opening = open(method.name, request, deadline, pairs(metadata), requests)
-            begin = (lambda: Sending(requests, given, format)) if method.takes_requests else (lambda: None)
+            begin = (lambda: Sending(requests, given, format)) if method.takes_requests else None
             return Responses(self, method, opening, begin)
 
         return call
