@@ -8,7 +8,7 @@ from typing import AsyncIterator, Iterator
 
 import bertha
 from bertha import blocking
-from support import Tested
+from support import Tested, program
 
 
 @blocking.service
@@ -181,6 +181,28 @@ class BlockingCalls(Tested):
             self.assertTrue(Words.entered.wait(30))
         thread.join(30)
         self.assertEqual(len(failed), 1)
+
+    def test_an_exit_with_calls_under_way_neither_hangs_nor_crashes(self):
+        ran = program(
+            "import threading, time\n"
+            "from typing import Iterator\n"
+            "from bertha import blocking\n"
+            "@blocking.service\n"
+            "class Slow:\n"
+            "    def wait(self) -> None:\n"
+            "        time.sleep(600)\n"
+            "    def louder(self, parts: Iterator[str]) -> Iterator[str]:\n"
+            "        yield from parts\n"
+            "def parts():\n"
+            "    yield 'a'\n"
+            "    time.sleep(600)\n"
+            "server = blocking.serve(Slow(), 'tcp', '127.0.0.1:0').__enter__()\n"
+            "client = blocking.call(Slow, 'tcp', server.address, timeout=30)\n"
+            "threading.Thread(target=client.wait, daemon=True).start()\n"
+            "louder = client.louder(parts())\n"
+            "print(next(louder))\n"
+        )
+        self.assertEqual((ran.stdout, ran.stderr), ("a\n", ""))
 
     def test_control_c_ends_calls_and_a_service(self):
         def interrupted(call):
