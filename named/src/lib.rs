@@ -38,7 +38,7 @@ mod topics;
 mod transport;
 mod unknown;
 
-pub use any::{AnyConnection, AnyIncoming, Connecting, Listened, Listening, connect};
+pub use any::{AnyConnection, AnyIncoming, Connecting, Listened, Listening, ToConnect, connect};
 pub use call_format::CallFormat;
 pub use calls::{
     AnyCall, AnyCaller, AnyResponses, AnyServer, ArrivedCall, Calling, RequestSender, RequestsToSend,

@@ -4,7 +4,7 @@ mod connecting;
 mod listening;
 
 pub(crate) use connecting::host_of;
-pub use connecting::{Connecting, connect};
+pub use connecting::{Connecting, ToConnect, connect};
 pub use listening::{AnyIncoming, Listened, Listening};
 
 use bertha::core::BoxFuture;
