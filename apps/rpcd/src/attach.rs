@@ -2,6 +2,7 @@
 
 use crate::end::end;
 use crate::link::Link;
+use crate::lobby::Visitor;
 use crate::reserved;
 use crate::state::State;
 use bertha_core::{Error, ErrorKind};
@@ -25,6 +26,9 @@ use tokio::time::timeout;
 /// Time that an application has to say what it wants.
 const SAID: Duration = Duration::from_secs(5);
 
+/// The reason of an application that is heard no more.
+const GIVEN_UP: &str = "the daemon has many newcomers, and this one said nothing for longest";
+
 /// An application that was taken.
 #[derive(Debug)]
 pub(crate) struct Attached {
@@ -34,13 +38,20 @@ pub(crate) struct Attached {
 }
 
 /// Hears what an application wants, and makes the party that it is, or refuses it with the reason.
-pub(crate) async fn hear(socket: &mut UnixStream, state: &State) -> Result<Arc<Link>, Error> {
+pub(crate) async fn hear(
+    socket: &mut UnixStream,
+    visitor: Visitor,
+    state: &State,
+) -> Result<Arc<Link>, Error> {
     refuse(&*socket)?;
-    match timeout(SAID, prepare(socket, state)).await {
+    let prepared = tokio::select! {
+        prepared = timeout(SAID, prepare(socket, &visitor, state)) => prepared,
+        () = visitor.given_up() => Ok(Err(Error::new(ErrorKind::Exhausted, GIVEN_UP))),
+    };
+    match prepared {
         Ok(Ok(link)) => Ok(link),
         Ok(Err(reason)) => {
-            // The application may be gone, or not read.
-            let _told = timeout(SAID, tell(socket, &reason.to_string())).await;
+            tell_in_time(socket, &reason).await;
             Err(reason)
         }
         Err(_) => Err(Error::new(ErrorKind::TimedOut, "an application said nothing")),
@@ -48,8 +59,15 @@ pub(crate) async fn hear(socket: &mut UnixStream, state: &State) -> Result<Arc<L
 }
 
 /// Takes an application, whose party this is.
-pub(crate) async fn share(link: Arc<Link>, socket: UnixStream, state: &State) -> Result<Attached, Error> {
-    match connect(socket, state).await {
+pub(crate) async fn share(link: Arc<Link>, mut socket: UnixStream, state: &State) -> Result<Attached, Error> {
+    let ends = StdStream::pair().map_err(|error| {
+        Error::new(ErrorKind::Exhausted, format!("the daemon has no room for an application: {error}"))
+    });
+    if let Err(reason) = &ends {
+        tell_in_time(&mut socket, reason).await;
+    }
+    let connected = async { connect(socket, ends?, state).await };
+    match connected.await {
         Ok((socket, queue)) => Ok(Attached { link, socket, queue }),
         Err(error) => {
             // A server may have been given calls, and has heard of none.
@@ -59,7 +77,7 @@ pub(crate) async fn share(link: Arc<Link>, socket: UnixStream, state: &State) ->
     }
 }
 
-async fn prepare(socket: &mut UnixStream, state: &State) -> Result<Arc<Link>, Error> {
+async fn prepare(socket: &mut UnixStream, visitor: &Visitor, state: &State) -> Result<Arc<Link>, Error> {
     let peer = Credentials::of_peer(&*socket)?;
     if !state.users.contain(peer.user) {
         return Err(refused(format!("the daemon takes no applications of user {}", peer.user)));
@@ -68,6 +86,7 @@ async fn prepare(socket: &mut UnixStream, state: &State) -> Result<Arc<Link>, Er
     socket.read_exact(&mut header).await?;
     let mut rest = vec![0; Hello::rest(&header).map_err(refused)?];
     socket.read_exact(&mut rest).await?;
+    visitor.leave();
     let mut hello = Hello::read(&header, &rest).map_err(refused)?;
     drop(rest);
     reserved::check(&hello)?;
@@ -79,9 +98,12 @@ async fn prepare(socket: &mut UnixStream, state: &State) -> Result<Arc<Link>, Er
 
 /// Passes the socket of the queue on, and shares the queue's memory. Both sockets wake this thread from now on, and not the one that took the
 /// application.
-async fn connect(socket: UnixStream, state: &State) -> Result<(UnixStream, ShmConnection), Error> {
+async fn connect(
+    socket: UnixStream,
+    (ours, theirs): (StdStream, StdStream),
+    state: &State,
+) -> Result<(UnixStream, ShmConnection), Error> {
     let socket = UnixStream::from_std(socket.into_std()?)?;
-    let (ours, theirs) = StdStream::pair()?;
     // The least that the kernel has, which is room for few answers.
     set_socket_send_buffer_size(&socket, 1).map_err(io::Error::from)?;
     send(&socket, Answer::Taken, Some(std::os::fd::AsFd::as_fd(&theirs))).await?;
@@ -113,6 +135,11 @@ pub(crate) async fn send(
         Ok(sendmsg(socket, &[IoSlice::new(&bytes)], &mut ancillary, flags)?)
     });
     if sent.await? == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+}
+
+/// Tells an application why it is not taken, which may be gone, or not read.
+async fn tell_in_time(socket: &mut UnixStream, reason: &Error) {
+    let _told = timeout(SAID, tell(socket, &reason.to_string())).await;
 }
 
 async fn tell(socket: &mut UnixStream, reason: &str) -> io::Result<()> {

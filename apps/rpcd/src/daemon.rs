@@ -7,56 +7,46 @@ use crate::grpc;
 use crate::grpc_tls::Servers;
 use crate::kinds::Kinds;
 use crate::link::Link;
+use crate::lobby::Visitor;
 use crate::not_taken_counts::Door;
 use crate::operator::Operator;
 use crate::orders;
 use crate::peer::{self, Listening, Peers};
 use crate::peer_addr::PeerAddr;
-use crate::places::Places;
-use crate::refusals::NotTaken;
+use crate::places::{Places, waiting};
 use crate::route::Route;
 use crate::run::run;
 use crate::services::{Dial, Services};
 use crate::state::State;
+use crate::unix_door::UnixDoor;
 use bertha_core::{Addr, BoxFuture, Error, ErrorKind};
 use bertha_datapath_shm::{Users, Waiting};
 use bertha_managed::Order;
-use bertha_program::cannot_listen;
-use bertha_runtime::tokio::SocketFile;
 use bertha_runtime::tokio::descriptors::raise_limit;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
-use std::convert::Infallible;
 use std::fmt;
-use std::fs::{Permissions, set_permissions};
 use std::future::pending;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixListener as StdListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixStream;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-/// Number of applications that wait in the kernel to be taken.
-const BACKLOG: i32 = 1024;
+/// Number of bytes of the smallest heap: one region of it.
+const LEAST_HEAP: usize = 64 << 10;
 
 /// Maximum number of attached applications.
 const APPLICATIONS: usize = 4096;
 
 /// Maximum number of operators that are served at once.
-const OPERATORS: usize = 16;
-
-/// Time after a failure of the system to accept.
-const PAUSE: Duration = Duration::from_millis(20);
+const OPERATORS: usize = 64;
 
 /// A daemon that takes applications, and passes their calls on.
 ///
 /// Each application has tasks of its own; a slow one waits alone. Dropping the daemon ends it.
 pub struct Daemon {
-    applications: Listener,
-    operators: Listener,
+    applications: UnixDoor,
+    operators: UnixDoor,
     state: Arc<State>,
     peers: Peers,
     /// The daemons of other machines that call.
@@ -65,13 +55,6 @@ pub struct Daemon {
     grpc: Option<Listening>,
     /// The daemons of other machines that have to be connected.
     dials: UnboundedReceiver<Dial>,
-}
-
-/// A Unix socket, whose file goes with it.
-#[derive(Debug)]
-struct Listener {
-    socket: UnixListener,
-    _file: SocketFile,
 }
 
 /// The settings of a [`Daemon`].
@@ -121,16 +104,22 @@ impl Daemon {
     }
 
     async fn open(path: &Path, settings: Settings) -> Result<Self, Error> {
-        let places = places(raise_limit(), &settings.peers);
-        let Settings { users, waiting, heap, dedicated, peers, trials } = settings;
+        let descriptors = raise_limit();
+        let (places, waiting) = (places(descriptors, &settings.peers), waiting(descriptors));
+        let Settings { users, waiting: policy, heap, dedicated, peers, trials } = settings;
+        if heap < LEAST_HEAP {
+            let what = format!("a heap of {heap} bytes has no room for a message; the least is {LEAST_HEAP}");
+            return Err(Error::new(ErrorKind::Invalid, what));
+        }
         let dedicated = Dedicated::new(dedicated)?;
-        let applications = Listener::bind(path, users != Users::Same)?;
-        let operators = Listener::bind(&Order::socket(path), false)?;
+        let applications = UnixDoor::bind(Door::Socket, path, users != Users::Same, waiting)?;
+        let operators =
+            UnixDoor::bind(Door::Orders, &Order::socket(path), false, waiting.min(OPERATORS / 4))?;
         let (dial, dials) = unbounded_channel();
         let services = Services::new(dial, Common::new(heap));
         let servers = Servers::new(peers.grpc_tls.clone());
         let state =
-            Arc::new(State::new(services, Kinds::new(trials), servers, dedicated, users, waiting, heap));
+            Arc::new(State::new(services, Kinds::new(trials), servers, dedicated, users, policy, heap));
         for (service, to) in &peers.routes {
             to.iter().try_for_each(|to| state.servers.check(to))?;
             state.services.lead(service, Some(to.clone()));
@@ -174,14 +163,14 @@ impl Daemon {
         // Operators may keep the state for longer.
         let _threads = Ending(&state);
         tokio::select! {
-            never = take(&applications.socket, APPLICATIONS, (Door::Socket, &state.not_taken), |socket, place| {
+            never = applications.take(APPLICATIONS, &state.not_taken, |socket, visitor, place| {
                 let state = Arc::clone(&state);
-                async move { serve(socket, place, state).await }
+                async move { serve(socket, visitor, place, state).await }
             }) => match never {},
-            never = take(&operators.socket, OPERATORS, (Door::Orders, &state.not_taken), |socket, place| {
+            never = operators.take(OPERATORS, &state.not_taken, |socket, visitor, place| {
                 let operator = operator.clone();
                 async move {
-                    orders::serve(socket, &operator).await;
+                    orders::serve(socket, &visitor, &operator).await;
                     drop(place);
                 }
             }) => match never {},
@@ -194,24 +183,6 @@ impl Daemon {
     }
 }
 
-impl Listener {
-    /// Listens at a path, which all users may open whom its folder lets in, or those alone whom the mask of this process leaves.
-    fn bind(path: &Path, is_for_others: bool) -> Result<Self, Error> {
-        let bound = || {
-            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-            let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-            let file = SocketFile::bind(&socket, path)?;
-            if is_for_others {
-                // The folder's rights decide which users come here, and not the process's mask.
-                set_permissions(path, Permissions::from_mode(0o666))?;
-            }
-            rustix::net::listen(&socket, BACKLOG)?;
-            Ok(Self { socket: UnixListener::from_std(StdListener::from(socket))?, _file: file })
-        };
-        bound().map_err(|error| cannot_listen(path.display(), error))
-    }
-}
-
 /// Returns the places at the ports, and tells if they are few.
 fn places(descriptors: u64, peers: &Peers) -> Places {
     let places = Places::of(descriptors, peers.per_address);
@@ -220,33 +191,6 @@ fn places(descriptors: u64, peers: &Peers) -> Places {
         tracing::warn!(descriptors, all, per_address, "descriptors leave few places at the ports");
     }
     places
-}
-
-/// Takes connections, of which so many have a place at once. Others wait in the kernel.
-async fn take<F>(
-    listener: &UnixListener,
-    most: usize,
-    (door, not_taken): (Door, &NotTaken),
-    serve: impl Fn(UnixStream, OwnedSemaphorePermit) -> F,
-) -> Infallible
-where
-    F: Future<Output = ()> + Send + 'static,
-{
-    let (mut tasks, places) = (JoinSet::new(), Arc::new(Semaphore::new(most)));
-    loop {
-        while tasks.try_join_next().is_some() {}
-        // The semaphore is never closed.
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { continue };
-        match listener.accept().await {
-            Ok((socket, _)) => {
-                tasks.spawn(serve(socket, place));
-            }
-            Err(error) => {
-                not_taken.unaccepted(door, &error);
-                tokio::time::sleep(PAUSE).await;
-            }
-        }
-    }
 }
 
 /// Takes the parties of another machine, if any may come.
@@ -278,8 +222,8 @@ async fn connect(mut dials: UnboundedReceiver<Dial>, peers: &Peers, state: &Arc<
     }
 }
 
-async fn serve(mut socket: UnixStream, place: OwnedSemaphorePermit, state: Arc<State>) {
-    match hear(&mut socket, &state).await {
+async fn serve(mut socket: UnixStream, visitor: Visitor, place: OwnedSemaphorePermit, state: Arc<State>) {
+    match hear(&mut socket, visitor, &state).await {
         Ok(link) => {
             link.keep_place(place);
             let (service, all) = (link.service.clone(), Arc::clone(&state));

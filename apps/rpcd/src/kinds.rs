@@ -10,16 +10,22 @@ use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
+use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 /// The kinds of engines.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Kinds {
     /// The kinds that are loaded, in the order in which they came.
     loaded: Mutex<Vec<Loaded>>,
     /// The program that tries libraries.
     trials: Option<PathBuf>,
+    /// The turns of trials, each of which is a process.
+    turns: Semaphore,
 }
+
+/// Number of trials at once.
+const TRIALS: usize = 4;
 
 /// A version of a kind. Its library is open as long as there are engines of it, or it is the newest of its name.
 #[derive(Debug)]
@@ -37,7 +43,7 @@ impl Loaded {
 impl Kinds {
     /// Makes the kinds that are built in, and those to come of libraries, which a program tries first.
     pub(crate) fn new(trials: Option<PathBuf>) -> Self {
-        Self { trials, ..Self::default() }
+        Self { loaded: Mutex::default(), trials, turns: Semaphore::new(TRIALS) }
     }
 
     /// Loads a library, unless it ends the process of a trial.
@@ -46,6 +52,8 @@ impl Kinds {
     /// The errors of [`trial::judge`], [`Plugin::load`] and [`add`](Self::add).
     pub(crate) async fn load(&self, path: &Path) -> Result<(), Error> {
         if let Some(program) = &self.trials {
+            // The semaphore is never closed.
+            let _turn = self.turns.acquire().await;
             trial::judge(program, path).await?;
         }
         let path = path.to_owned();

@@ -35,6 +35,7 @@ mod handshake_turns;
 mod kinds;
 mod lends;
 mod link;
+mod lobby;
 mod mappings;
 mod memory;
 mod metrics;
@@ -66,6 +67,7 @@ mod text;
 mod threads;
 mod trial;
 mod typed;
+mod unix_door;
 mod way;
 
 pub use arguments::Arguments;

@@ -1,5 +1,6 @@
 //! The socket at which operators give orders.
 
+use crate::lobby::Visitor;
 use crate::not_taken_counts::{Door, Reason};
 use crate::operator::Operator;
 use crate::routes::Routes;
@@ -17,9 +18,13 @@ use tokio::time::timeout;
 const WITHIN: Duration = Duration::from_secs(5);
 
 /// Reads an order, and answers it.
-pub(crate) async fn serve(socket: UnixStream, operator: &Operator) {
+pub(crate) async fn serve(socket: UnixStream, visitor: &Visitor, operator: &Operator) {
     let counts = &operator.state.not_taken.counts;
-    match timeout(WITHIN, answer(socket, operator)).await {
+    let answered = tokio::select! {
+        answered = timeout(WITHIN, answer(socket, visitor, operator)) => answered,
+        () = visitor.given_up() => Ok(Err(Error::new(ErrorKind::Exhausted, "a newcomer has its place"))),
+    };
+    match answered {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
             counts.add(Door::Orders, Reason::of(&error));
@@ -32,11 +37,12 @@ pub(crate) async fn serve(socket: UnixStream, operator: &Operator) {
     }
 }
 
-async fn answer(mut socket: UnixStream, operator: &Operator) -> Result<(), Error> {
+async fn answer(mut socket: UnixStream, visitor: &Visitor, operator: &Operator) -> Result<(), Error> {
     let peer = Credentials::of_peer(&socket)?;
     let result = if Users::Same.contain(peer.user) {
         let (mut line, mut reader) = (String::new(), BufReader::new(&mut socket));
         (&mut reader).take(Order::LONGEST as u64).read_line(&mut line).await?;
+        visitor.leave();
         match line.strip_suffix('\n') {
             Some(line) => obey(line, &mut reader, operator).await,
             None => Err(wrong("an order is a line of at most 64 KiB, with an end")),

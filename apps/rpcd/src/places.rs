@@ -30,6 +30,12 @@ impl Places {
     }
 }
 
+/// Returns the number of connections at each Unix socket which have not said yet what they want, of a process that may have so many
+/// descriptors.
+pub(crate) fn waiting(descriptors: u64) -> usize {
+    usize::try_from(descriptors / 8).unwrap_or(usize::MAX).clamp(4, 512)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,7 +16,7 @@ pub(crate) struct NotTaken {
     daemons: Refusals,
     strangers: Refusals,
     failed: Refusals,
-    given_up: Refusals,
+    evictions: Refusals,
     unaccepted: Refusals,
 }
 
@@ -24,7 +24,7 @@ impl NotTaken {
     pub(crate) fn application(&self, reason: &Error) {
         self.counts.add(Door::Socket, Reason::of(reason));
         if let Some(count) = self.applications.due(Instant::now()) {
-            tracing::info!(%reason, count, "an application is not taken");
+            tracing::warn!(%reason, count, "an application is not taken");
         }
     }
 
@@ -50,6 +50,12 @@ impl NotTaken {
         }
     }
 
+    /// Tells of a caller over HTTP/2 that a service refuses.
+    pub(crate) fn stranger(&self, peer: &Addr, reason: &dyn Display) {
+        self.counts.add(Door::Grpc, Reason::Refused);
+        self.tell_of_stranger(peer, reason);
+    }
+
     fn tell_of_daemon(&self, peer: &Addr, reason: &dyn Display) {
         if let Some(count) = self.daemons.due(Instant::now()) {
             tracing::warn!(%peer, %reason, count, "a daemon is not taken");
@@ -65,8 +71,13 @@ impl NotTaken {
     /// Tells that all places of a port are taken, of which the connection from an address gives its own to a newcomer.
     pub(crate) fn full(&self, door: Door, from: &Addr) {
         self.counts.add(door, Reason::Evicted);
+        self.given_up(door, from);
+    }
+
+    /// Tells that a connection is given up for a newcomer, which its own end counts.
+    pub(crate) fn given_up(&self, door: Door, from: &dyn Display) {
         let port = door.name();
-        if let Some(count) = self.given_up.due(Instant::now()) {
+        if let Some(count) = self.evictions.due(Instant::now()) {
             tracing::warn!(port, %from, count, "all places are taken, and a connection is closed for a newcomer");
         }
     }

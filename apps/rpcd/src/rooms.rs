@@ -10,8 +10,9 @@ use tokio::sync::Notify;
 
 /// The room for the connections of a port. Clones are the same room.
 ///
-/// A newcomer to a full room takes the place of a connection of the peer that has most: of the one that has been idle for longest, else
-/// of the oldest. So those who hold what they can keep nobody out.
+/// A newcomer to a full room takes the place of a connection of the peer that has most: of the one that has said nothing for longest, else of
+/// the one that has been idle for longest, else of the oldest. So those who hold what they can keep nobody out. A newcomer of a peer that
+/// has its part takes the place of one of that peer that has said nothing.
 #[derive(Debug, Clone)]
 pub(crate) struct Rooms(Arc<Inner>);
 
@@ -36,13 +37,16 @@ struct Taken {
 #[derive(Debug)]
 struct Holder {
     from: Addr,
-    /// The turn at which it became idle; [`BUSY`] while it is not.
+    /// The turn at which it came; that at which it became idle, and [`HAS_CALLED`], later; [`BUSY`] while it is not idle.
     idle: AtomicU64,
     given_up: Notify,
 }
 
 /// The time of idleness of a connection that is not idle.
 const BUSY: u64 = u64::MAX;
+
+/// The mark of a connection that has had work under way. It is idle for less time than one that has said nothing, however long that is.
+const HAS_CALLED: u64 = 1 << 63;
 
 /// The place of a connection. Dropping it makes room.
 #[derive(Debug)]
@@ -59,6 +63,8 @@ pub(crate) struct Taking {
     pub(crate) place: Place,
     /// The address of the connection whose place it was.
     pub(crate) instead_of: Option<Addr>,
+    /// True if the peer had all that one may have, and that connection was one of them.
+    pub(crate) is_of_peer: bool,
 }
 
 impl Rooms {
@@ -68,21 +74,24 @@ impl Rooms {
         Self(Arc::new(Inner { most, per_peer, turns, taken }))
     }
 
-    /// Takes a place for a connection from this address. Returns `None` if its peer has all that it may have.
+    /// Takes a place for a connection from this address. Returns `None` if its peer has all that it may have, and all of them have said
+    /// something.
     pub(crate) fn take(&self, from: &Addr) -> Option<Taking> {
         let peer = Peer::of(from);
         let mut taken = self.0.taken.lock();
         // What has no address of IP shares all places.
-        if peer.is_some() && taken.has(peer) >= self.0.per_peer {
-            return None;
-        }
-        let instead_of = if taken.count < self.0.most { None } else { taken.give_up(peer) };
+        let is_of_peer = peer.is_some() && taken.has(peer) >= self.0.per_peer;
+        let instead_of = match is_of_peer {
+            true => Some(taken.give_up_silent(peer)?),
+            false if taken.count < self.0.most => None,
+            false => taken.give_up(peer),
+        };
         taken.last += 1;
         let (number, idle) = (taken.last, AtomicU64::new(self.0.turn()));
         let holder = Arc::new(Holder { from: from.clone(), idle, given_up: Notify::new() });
         taken.peers.entry(peer).or_default().insert(number, Arc::clone(&holder));
         taken.count += 1;
-        Some(Taking { place: Place { rooms: self.clone(), peer, number, holder }, instead_of })
+        Some(Taking { place: Place { rooms: self.clone(), peer, number, holder }, instead_of, is_of_peer })
     }
 }
 
@@ -104,12 +113,25 @@ impl Taken {
         let most = self.peers.iter().map(|(peer, holders)| has(peer, holders)).max()?;
         let of_most = self.peers.iter().filter(|(peer, holders)| has(peer, holders) == most);
         let all = of_most.flat_map(|(peer, holders)| holders.iter().map(move |holder| (*peer, holder)));
-        let (peer, (number, holder)) =
+        let (peer, (number, _)) =
             all.min_by_key(|(_, (number, holder))| (holder.idle.load(Ordering::Relaxed), **number))?;
-        let (number, from) = (*number, holder.from.clone());
+        self.end(peer, *number)
+    }
+
+    /// Gives the place of the connection of a peer up that has said nothing for longest, if there is one. Returns its address.
+    fn give_up_silent(&mut self, peer: Option<Peer>) -> Option<Addr> {
+        let holders = self.peers.get(&peer)?.iter();
+        let idle = holders.map(|(number, holder)| (holder.idle.load(Ordering::Relaxed), *number));
+        let (_, number) = idle.filter(|(idle, _)| *idle < HAS_CALLED).min()?;
+        self.end(peer, number)
+    }
+
+    /// Tells a connection that its place is given up. Returns its address.
+    fn end(&mut self, peer: Option<Peer>, number: u64) -> Option<Addr> {
+        let holder = Arc::clone(self.peers.get(&peer)?.get(&number)?);
         holder.given_up.notify_one();
         self.remove(peer, number);
-        Some(from)
+        Some(holder.from.clone())
     }
 
     /// Removes a connection, if it is there.
@@ -130,7 +152,7 @@ impl Place {
 
     /// Notes that the connection has nothing under way any more.
     pub(crate) fn is_idle(&self) {
-        self.holder.idle.store(self.rooms.0.turn(), Ordering::Relaxed);
+        self.holder.idle.store(HAS_CALLED | self.rooms.0.turn(), Ordering::Relaxed);
     }
 
     /// Waits until the place is given to a newcomer. Tells it once.
@@ -165,7 +187,10 @@ mod tests {
         let rooms = Rooms::new(1024, 2);
         let take = |from: &str| rooms.take(&from.parse().unwrap());
         let first = [take("127.0.0.1:1"), take("127.0.0.1:2")];
+        first.iter().flatten().for_each(|taking| taking.place.is_busy());
         assert!(first.iter().all(Option::is_some) && take("127.0.0.1:3").is_none());
+        first.iter().flatten().for_each(|taking| taking.place.is_idle());
+        assert!(take("127.0.0.1:3").is_none(), "those who have called keep their places");
         let others = [take("127.0.0.2:1"), take("[::1]:1")];
         assert!(others.iter().all(Option::is_some));
         drop(first);
@@ -194,6 +219,18 @@ mod tests {
         // A peer that would have most gives its own.
         places.push(take(&rooms, "127.0.0.1:4"));
         assert_eq!(given_up(&places), [1]);
+    }
+
+    #[test]
+    fn a_newcomer_of_a_peer_with_its_part_has_the_place_of_its_longest_silent() {
+        let rooms = Rooms::new(1024, 3);
+        let places = ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"].map(|from| take(&rooms, from));
+        places[0].is_busy();
+        places[0].is_idle();
+        let newcomer = rooms.take(&"127.0.0.1:4".parse().unwrap()).unwrap();
+        assert!(newcomer.is_of_peer && newcomer.instead_of == Some("127.0.0.1:2".parse().unwrap()));
+        assert_eq!(given_up(&places), [1]);
+        assert_eq!(rooms.0.taken.lock().count, 3);
     }
 
     #[test]

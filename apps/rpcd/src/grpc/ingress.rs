@@ -56,8 +56,11 @@ pub(crate) async fn listen(
                         state.not_taken.beyond(Door::Grpc, &peer.into(), per_address);
                         continue;
                     };
-                    if let Some(from) = taking.instead_of {
-                        state.not_taken.full(Door::Grpc, &from);
+                    if let Some(from) = &taking.instead_of {
+                        match taking.is_of_peer {
+                            true => state.not_taken.beyond(Door::Grpc, from, per_address),
+                            false => state.not_taken.full(Door::Grpc, from),
+                        }
                     }
                     let place = taking.place;
                     let (handshakes, state) = (handshakes.clone(), Arc::clone(&state));

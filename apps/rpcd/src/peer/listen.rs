@@ -116,8 +116,11 @@ where
                 state.not_taken.beyond(Door::Listen, &peer, per_address);
                 continue;
             };
-            if let Some(from) = taking.instead_of {
-                state.not_taken.full(Door::Listen, &from);
+            if let Some(from) = &taking.instead_of {
+                match taking.is_of_peer {
+                    true => state.not_taken.beyond(Door::Listen, from, per_address),
+                    false => state.not_taken.full(Door::Listen, from),
+                }
             }
             let (place, state) = (taking.place, Arc::clone(&state));
             tasks.spawn(serve(connection, way, peer, place, state));

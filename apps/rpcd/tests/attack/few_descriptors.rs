@@ -1,6 +1,7 @@
 //! Daemons that may have few descriptors.
 
 use super::*;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 /// Starts a daemon under a limit of the shell.
@@ -47,14 +48,39 @@ async fn an_address_with_many_connections_leaves_descriptors_to_applications() {
 }
 
 /// The log of a daemon that can't accept has a line a second, with the number of failures since the last.
-#[test]
-fn failures_to_accept_fill_no_log() {
+#[tokio::test]
+async fn failures_to_accept_fill_no_log_and_operators_are_served() {
     let daemon = start("-n 64", &[]);
-    let _silent: Vec<_> = (0..100).map(|_| UnixStream::connect(&daemon.path).unwrap()).collect();
+    let hello = hello(Role::Caller, "hotel", Hotel::descriptors());
+    let attached: Vec<_> =
+        std::iter::from_fn(|| Attacker::try_attach(&daemon.path, &hello)).take(64).collect();
+    assert!((4..64).contains(&attached.len()), "{} applications", attached.len());
+    let connect = || UnixStream::connect(&daemon.path).unwrap();
+    let _silent: Vec<_> = (0..100).map(|_| connect()).collect();
     let told = |log: &str| {
         let lines = log.lines().filter(|line| line.contains("no connection is taken"));
         lines.map(|line| line.contains(" count=1 ") || line.ends_with(" count=1")).collect::<Vec<_>>()
     };
-    assert!(becomes(|| told(&daemon.log()).len() > 1), "{}", daemon.log());
+    assert!(becomes(|| connect().peer_addr().is_ok() && told(&daemon.log()).len() > 1), "{}", daemon.log());
+    // A descriptor is kept for them.
+    let listed = bertha_managed::Order::List.give(&daemon.path).await.unwrap();
+    assert!(listed.contains("hotel"), "{listed}");
     assert_eq!(told(&daemon.log())[..2], [true, false], "{}", daemon.log());
+}
+
+/// Those who say nothing give their places to newcomers, and take no descriptors that others need.
+#[tokio::test(flavor = "multi_thread")]
+async fn silent_connections_keep_nobody_out() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
+    let daemon = start("-n 64", &[]);
+    let silent = [daemon.path.clone(), bertha_managed::Order::socket(&daemon.path)].map(|path| {
+        let connections = (0..300).map(|_| UnixStream::connect(&path).unwrap());
+        connections.collect::<Vec<_>>()
+    });
+    let _serving = serve(server(&daemon.path).await);
+    works(&client(&daemon.path).await, 3).await;
+    let listed = bertha_managed::Order::List.give(&daemon.path).await.unwrap();
+    assert!(listed.contains("hotel\thonest"), "{listed}");
+    drop(silent);
 }

@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, socket_with};
-use std::fs::{Metadata, remove_file, symlink_metadata};
+use std::fs::{Metadata, metadata, remove_file, symlink_metadata};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -28,6 +28,9 @@ impl SocketFile {
             Err(Errno::ADDRINUSE) if is_left_over(path, &address) => {
                 remove_file(path)?;
                 bind(&socket, &address)?;
+            }
+            Err(Errno::ADDRINUSE) if !metadata(path).is_ok_and(|found| found.file_type().is_socket()) => {
+                return Err(io::Error::new(io::ErrorKind::AddrInUse, "what lies there is no socket"));
             }
             bound => bound?,
         }
@@ -104,6 +107,7 @@ mod tests {
         std::fs::write(&path, "data").unwrap();
         let error = SocketFile::bind(socket(SocketType::STREAM), &path).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::AddrInUse);
+        assert_eq!(error.to_string(), "what lies there is no socket");
         assert_eq!(std::fs::read(&path).unwrap(), b"data", "what is no socket stays");
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -68,7 +68,10 @@ impl Parties {
         let State { services, heap, .. } = &*self.state;
         let link = Link::daemon(from, server.service.clone(), Role::Caller, typed, *heap, services.common());
         let added = self.state.services.add(&link);
-        added.map_err(|reason| Status::new(Code::Unavailable, &reason))?;
+        added.map_err(|reason| {
+            self.state.not_taken.stranger(&self.peer.into(), &reason);
+            Status::new(Code::Unavailable, &reason)
+        })?;
         let pending = Arc::new(Pending::default());
         let tending = tend(Arc::clone(&link), Arc::clone(&pending), Arc::clone(&self.state));
         let (task, state) = (self.state.dedicated.spawn(&link.service, tending), Arc::clone(&self.state));

@@ -1,0 +1,205 @@
+//! The connections at a Unix socket that have not yet said what they want.
+
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+/// Time that a connection has in any case, so that those who come at once with something to say are not given up for each other.
+const GRACE: Duration = Duration::from_millis(50);
+
+/// The connections at a Unix socket that have not yet said what they want, by their users. Clones are the same.
+///
+/// There are so many at most. A newcomer has the place of the one that has waited longest, of the user with most of them: so those who say
+/// nothing keep nobody out, and take no descriptors that others need.
+#[derive(Debug, Clone)]
+pub(crate) struct Lobby(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    waiting: Mutex<Waiting>,
+    /// Tells that a connection has left.
+    left: Notify,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    most: usize,
+    count: usize,
+    last: u64,
+    /// The connections of each user, by their numbers, which rise.
+    users: HashMap<u32, BTreeMap<u64, One>>,
+}
+
+/// A connection that waits.
+#[derive(Debug)]
+struct One {
+    since: Instant,
+    given_up: Arc<Notify>,
+}
+
+/// A connection in a lobby, which it leaves when this is dropped, at the latest.
+#[derive(Debug)]
+pub(crate) struct Visitor {
+    lobby: Lobby,
+    user: u32,
+    number: u64,
+    given_up: Arc<Notify>,
+}
+
+impl Lobby {
+    /// Makes room for so many connections.
+    pub(crate) fn new(most: usize) -> Self {
+        let waiting = Mutex::new(Waiting { most, count: 0, last: 0, users: HashMap::new() });
+        Self(Arc::new(Inner { waiting, left: Notify::new() }))
+    }
+
+    /// Waits until there is room, or a connection to give up that has had its time.
+    pub(crate) async fn has_room(&self) {
+        loop {
+            let Some(left) = self.0.waiting.lock().not_before(Instant::now()) else { return };
+            tokio::select! {
+                () = sleep(left) => {}
+                () = self.0.left.notified() => {}
+            }
+        }
+    }
+
+    /// Takes a connection of a user in. Returns the user whose connection was given up for it, if there was no room.
+    pub(crate) fn enter(&self, user: u32) -> (Visitor, Option<u32>) {
+        let mut waiting = self.0.waiting.lock();
+        let instead_of = if waiting.count < waiting.most { None } else { waiting.give_up(Some(user)) };
+        waiting.last += 1;
+        waiting.count += 1;
+        let (number, given_up) = (waiting.last, Arc::new(Notify::new()));
+        let one = One { since: Instant::now(), given_up: Arc::clone(&given_up) };
+        waiting.users.entry(user).or_default().insert(number, one);
+        (Visitor { lobby: self.clone(), user, number, given_up }, instead_of)
+    }
+
+    /// Gives the connection up that has waited longest, of the user with most. Returns the user.
+    pub(crate) fn give_up(&self) -> Option<u32> {
+        self.0.waiting.lock().give_up(None)
+    }
+}
+
+impl Waiting {
+    /// Gives a connection up. Returns its user.
+    fn give_up(&mut self, newcomer: Option<u32>) -> Option<u32> {
+        let (number, user) = self.next(newcomer)?;
+        if let Some(one) = self.remove(user, number) {
+            one.given_up.notify_one();
+        }
+        Some(user)
+    }
+
+    /// Returns the number and the user of the connection that is given up next. A newcomer of a user counts as if it were there.
+    fn next(&self, newcomer: Option<u32>) -> Option<(u64, u32)> {
+        let has = |user: u32, waiting: &BTreeMap<_, _>| waiting.len() + usize::from(Some(user) == newcomer);
+        let most = self.users.iter().map(|(user, waiting)| has(*user, waiting)).max()?;
+        let of_most = self.users.iter().filter(|(user, waiting)| has(**user, waiting) == most);
+        of_most.filter_map(|(user, waiting)| Some((*waiting.first_key_value()?.0, *user))).min()
+    }
+
+    /// Returns the time that is left to the next connection, if there is no room without it.
+    fn not_before(&self, now: Instant) -> Option<Duration> {
+        if self.count < self.most {
+            return None;
+        }
+        let (number, user) = self.next(None)?;
+        let since = self.users.get(&user)?.get(&number)?.since;
+        (since + GRACE).checked_duration_since(now).filter(|left| !left.is_zero())
+    }
+
+    /// Removes a connection, if it is there.
+    fn remove(&mut self, user: u32, number: u64) -> Option<One> {
+        let waiting = self.users.get_mut(&user)?;
+        let removed = waiting.remove(&number);
+        self.count -= usize::from(removed.is_some());
+        if waiting.is_empty() {
+            self.users.remove(&user);
+        }
+        removed
+    }
+}
+
+impl Visitor {
+    /// Leaves the lobby: the connection has said what it wants, and is not given up for a newcomer from now on.
+    pub(crate) fn leave(&self) {
+        let Inner { waiting, left } = &*self.lobby.0;
+        if waiting.lock().remove(self.user, self.number).is_some() {
+            left.notify_one();
+        }
+    }
+
+    /// Waits until the connection is given up. Tells it once.
+    pub(crate) async fn given_up(&self) {
+        self.given_up.notified().await;
+    }
+}
+
+impl Drop for Visitor {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+
+    /// Returns the connections that were given up since the last look.
+    fn given_up(visitors: &[Visitor]) -> Vec<usize> {
+        let is_given_up = |at: &usize| visitors[*at].given_up().now_or_never().is_some();
+        (0..visitors.len()).filter(is_given_up).collect()
+    }
+
+    #[test]
+    fn a_newcomer_has_the_place_of_the_longest_silent_of_the_user_with_most() {
+        let lobby = Lobby::new(4);
+        let mut visitors: Vec<_> = [7, 5, 5, 6].map(|user| lobby.enter(user).0).into();
+        assert_eq!(given_up(&visitors), []);
+        let (newcomer, instead_of) = lobby.enter(8);
+        visitors.push(newcomer);
+        assert_eq!((instead_of, given_up(&visitors)), (Some(5), vec![1]));
+        // All have one, and that of the newcomer's user counts as two.
+        let (newcomer, instead_of) = lobby.enter(6);
+        visitors.push(newcomer);
+        assert_eq!((instead_of, given_up(&visitors)), (Some(6), vec![3]));
+        assert_eq!((lobby.give_up(), given_up(&visitors)), (Some(7), vec![0]));
+    }
+
+    #[tokio::test]
+    async fn a_connection_has_its_time_and_one_that_leaves_makes_room_at_once() {
+        let lobby = Lobby::new(2);
+        let first = lobby.enter(5).0;
+        assert!(lobby.has_room().now_or_never().is_some());
+        let _second = lobby.enter(5).0;
+        assert!(lobby.has_room().now_or_never().is_none());
+        let begun = Instant::now();
+        lobby.has_room().await;
+        assert!(
+            begun.elapsed() + Duration::from_millis(1) >= GRACE / 2
+                && first.given_up().now_or_never().is_none()
+        );
+        let third = lobby.enter(5).0;
+        drop(third);
+        assert!(lobby.has_room().now_or_never().is_some());
+    }
+
+    #[test]
+    fn one_that_has_said_what_it_wants_is_not_given_up_and_makes_room() {
+        let lobby = Lobby::new(2);
+        let visitors = [lobby.enter(5).0, lobby.enter(5).0];
+        visitors[0].leave();
+        visitors[0].leave();
+        let (last, instead_of) = lobby.enter(6);
+        assert_eq!((instead_of, lobby.give_up(), given_up(&visitors)), (None, Some(5), vec![1]));
+        drop((last, visitors));
+        let waiting = lobby.0.waiting.lock();
+        assert!(waiting.users.is_empty() && waiting.count == 0, "nothing is kept of those who have gone");
+    }
+}
