@@ -1,8 +1,5 @@
 //! Fields of a message that are read together.
 
-use crate::Path;
-use crate::plan::Step;
-
 /// The fields of a message that several policies read, with the messages that lead to them.
 ///
 /// # Example
@@ -29,12 +26,12 @@ struct Field {
 }
 
 impl Fields {
-    /// Adds the field to which a path leads, if it is not there.
-    pub fn add(&mut self, path: &Path) {
+    /// Adds the field to which fields of these numbers lead, if it is not there.
+    pub(crate) fn add(&mut self, numbers: impl Iterator<Item = u32>) {
         let mut fields = self;
-        for Step { number, .. } in path.steps() {
-            let place = fields.0.iter().position(|field| field.number == *number).unwrap_or_else(|| {
-                fields.0.push(Field { number: *number, inner: Self::default() });
+        for number in numbers {
+            let place = fields.0.iter().position(|field| field.number == number).unwrap_or_else(|| {
+                fields.0.push(Field { number, inner: Self::default() });
                 fields.0.len() - 1
             });
             fields = &mut fields.0[place].inner;
@@ -45,13 +42,5 @@ impl Fields {
     #[inline]
     pub(crate) fn inner(&self, number: u32) -> Option<&Self> {
         self.0.iter().find(|field| field.number == number).map(|field| &field.inner)
-    }
-}
-
-impl<'a> FromIterator<&'a Path> for Fields {
-    fn from_iter<I: IntoIterator<Item = &'a Path>>(paths: I) -> Self {
-        let mut fields = Self::default();
-        paths.into_iter().for_each(|path| fields.add(path));
-        fields
     }
 }

@@ -3,7 +3,7 @@
 use crate::plan::{Element, REFERENCE, Step, Told};
 use crate::reference::{Reference, word};
 use crate::schema::{Kind, Number};
-use crate::{MessageId, Plan, PrivateMemory, Schema};
+use crate::{Fields, MessageId, Plan, PrivateMemory, Schema};
 
 /// A field of a message, or of the messages in it: `customer.name`. A policy finds the path once, and then reads the field in every message.
 ///
@@ -63,11 +63,6 @@ impl Path {
             sizes.push(plan.stride(step.element));
         }
         Some(Self { steps, sizes })
-    }
-
-    /// Returns what leads to the field.
-    pub(crate) fn steps(&self) -> &[Step] {
-        &self.steps
     }
 
     /// Returns true if the values of the field are numbers with a fraction.
@@ -132,6 +127,16 @@ impl Path {
             }
             kind => is_asked_for(value(kind, memory, element)),
         })
+    }
+}
+
+impl<'a> FromIterator<&'a Path> for Fields {
+    fn from_iter<I: IntoIterator<Item = &'a Path>>(paths: I) -> Self {
+        let mut fields = Self::default();
+        for Path { steps, .. } in paths {
+            fields.add(steps.iter().map(|step| step.number));
+        }
+        fields
     }
 }
 

@@ -1,6 +1,6 @@
 //! The way of requests from a caller to a server, and of outcomes back.
 
-use crate::calls::{Calls, Kept, NotBegun};
+use crate::calls::{Call, Calls, Kept, NotBegun};
 use crate::delivery::{self, Given, Place};
 use crate::details::Details;
 use crate::link::{Caller, Link, Open};
@@ -53,7 +53,7 @@ pub(crate) fn take(link: &Arc<Link>, descriptors: &[Descriptor], now: Duration) 
                 let Caller { open, requests, .. } = &mut *caller;
                 // The call may have had its outcome meanwhile.
                 if let Some(begun) = open.calls.get(call) {
-                    let peer = begun.peer();
+                    let peer = peer_of(begun);
                     let about = message_of(call, 0, Kind::Cancellation, InHeap::default());
                     put(requests, Message { peer, ..about });
                 }
@@ -105,7 +105,7 @@ fn work(link: &Arc<Link>, caller: &mut Caller, now: Duration) {
 pub(crate) fn on_outcome(link: &Arc<Link>, call: u64, outcome: Outcome<'_>, now: Duration) -> bool {
     let open = &mut link.caller.lock().open;
     let Some(begun) = open.calls.get(call) else { return false };
-    let (method, peer) = (begun.method, begun.peer());
+    let (method, peer) = (begun.method, peer_of(begun));
     let (kind, response, may_have_run) = match outcome {
         Outcome::Response(server, message) => match copy_response(link, server, method, message) {
             Ok(copy) => (Kind::Response, Response { copy, of: Some((server, message.number)) }, true),
@@ -172,6 +172,11 @@ pub(crate) fn message_of(call: u64, method: u32, kind: Kind, message: InHeap) ->
 fn put(burst: &mut Burst, message: Message) {
     let added = burst.push(message);
     debug_assert!(added.is_ok(), "a burst is full");
+}
+
+/// Returns the party that has the request of a call, as operators see it.
+fn peer_of(call: &Call<Arc<Link>>) -> Option<Arc<str>> {
+    call.server.as_ref().map(|(server, _)| Arc::clone(&server.application))
 }
 
 /// Gives a request that has passed all engines to the server.
@@ -302,7 +307,7 @@ impl Contents for Copies<'_> {
         let mut memory = self.spare.take(limits.memory.min(self.room));
         let at = self.link.sends.read(number, |sent| match (fields, sent, &request.content) {
             (Some(fields), Sent::Heap(_), _) => {
-                typed.plan.copy_fields(messages.request, fields, sent, request.at, &mut memory, limits)
+                typed.plan.copy_fields(messages.request, fields, sent, request.at, &mut *memory, limits)
             }
             // What an engine has read before is read no second time.
             (_, _, Some(content)) => {

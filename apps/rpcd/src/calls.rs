@@ -1,7 +1,6 @@
 //! The open calls of a caller, without I/O.
 
 use crate::details::Details;
-use crate::link::Link;
 use bertha_managed::{Copied, Trace};
 use bertha_schemas::PrivateMemory;
 use std::collections::HashMap;
@@ -128,13 +127,6 @@ impl<S> Calls<S> {
     pub(crate) fn end_all(&mut self) -> impl Iterator<Item = (u64, Call<S>)> {
         self.copied = 0;
         std::mem::take(&mut self.open).into_iter()
-    }
-}
-
-impl Call<Arc<Link>> {
-    /// Returns the party that has the request, as operators see it.
-    pub(crate) fn peer(&self) -> Option<Arc<str>> {
-        self.server.as_ref().map(|(server, _)| Arc::clone(&server.application))
     }
 }
 

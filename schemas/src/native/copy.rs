@@ -3,7 +3,7 @@
 use crate::plan::{Element, REFERENCE, Step, Told};
 use crate::reference::{Reference, word};
 use crate::schema::Number;
-use crate::{Fault, Fields, Limits, Memory, MessageId, Plan, PrivateMemory, Room};
+use crate::{Fault, Fields, Limits, Memory, MessageId, Plan, Room};
 
 impl Plan {
     /// Copies the message whose structure lies at this address into room that is reserved for it, and returns the address of the copy's
@@ -45,7 +45,7 @@ impl Plan {
         fields: &Fields,
         memory: &impl Memory,
         at: u64,
-        room: &mut PrivateMemory,
+        room: &mut impl Room,
         limits: Limits,
     ) -> Result<u64, Fault> {
         let mut copier = Copier { plan: self, memory, room, limits, left: limits.memory };

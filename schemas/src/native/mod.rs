@@ -3,11 +3,9 @@
 mod copy;
 mod frame;
 mod measure;
-mod partly;
 
 pub(crate) use frame::FIRST;
 pub use frame::Frame;
-pub use partly::Partly;
 
 #[cfg(test)]
 mod tests;
