@@ -5,6 +5,8 @@ use super::roll::Entry;
 use bertha_core::{Buf, Error, ErrorKind};
 use bertha_named::AnyConnection;
 use std::cell::Cell;
+use std::future::pending;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -20,11 +22,8 @@ const LOOK: Duration = Duration::from_secs(30);
 
 /// Carries bytes both ways until both have ended, or until one fails, which cuts the other.
 pub(super) async fn carry(entry: Entry, connection: Arc<dyn AnyConnection>, carrier: Carrier) {
-    let has_ended = Cell::new(false);
-    let up = upwards(&connection, &carrier, &has_ended);
-    let down = downwards(&connection, &carrier, &has_ended);
-    match tokio::try_join!(up, down) {
-        Ok(((), ())) => {
+    match both(&connection, &carrier).await {
+        Ok(()) => {
             carrier.close_in_order();
             // The other end may have closed before.
             let closed = connection.close().await;
@@ -35,6 +34,37 @@ pub(super) async fn carry(entry: Entry, connection: Arc<dyn AnyConnection>, carr
     }
 }
 
+async fn both(connection: &Arc<dyn AnyConnection>, carrier: &Carrier) -> Result<(), Error> {
+    let has_ended = Cell::new(false);
+    let mut up = pin!(upwards(connection, carrier, &has_ended));
+    let mut down = pin!(downwards(connection, carrier, &has_ended));
+    tokio::select! {
+        sent = &mut up => {
+            sent?;
+            down.await
+        }
+        received = &mut down => {
+            received?;
+            // The other end may be gone, which a program hears of that sends on.
+            tokio::select! {
+                sent = &mut up => sent,
+                error = cut(connection) => Err(error),
+            }
+        }
+    }
+}
+
+/// Waits for a cut of a connection whose direction to this end has ended.
+async fn cut(connection: &Arc<dyn AnyConnection>) -> Error {
+    loop {
+        match connection.receive().await {
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::Closed => pending().await,
+            Err(error) => return error,
+        }
+    }
+}
+
 /// Carries what the program sends.
 async fn upwards(
     connection: &Arc<dyn AnyConnection>,
@@ -42,30 +72,23 @@ async fn upwards(
     has_ended: &Cell<bool>,
 ) -> Result<(), Error> {
     let mut bytes = vec![0; BYTES];
-    // The other end has closed: nobody wants more, and what it has sent may still be on its way to the program.
-    let mut is_unwanted = false;
     loop {
         let read = carrier.read(&mut bytes).await?;
         let (Read::Bytes(count) | Read::Last(count)) = read else { break };
-        if !is_unwanted && count > 0 {
-            match connection.clone().send_burst(messages(&**connection, &bytes[..count])?).await {
-                Err(error) if error.kind() == ErrorKind::Closed => is_unwanted = true,
-                sent => sent?,
-            }
+        if count > 0 {
+            connection.clone().send_burst(messages(&**connection, &bytes[..count])?).await?;
         }
         if read == Read::Last(count) {
             break;
         }
     }
     has_ended.set(true);
-    if is_unwanted {
-        return Ok(());
-    }
     let ended = async {
         connection.clone().send(connection.buffer(0)?).await?;
         connection.clone().drain().await
     };
     match ended.await {
+        // It has closed before, and wanted no more.
         Err(error) if error.kind() == ErrorKind::Closed => Ok(()),
         ended => ended,
     }

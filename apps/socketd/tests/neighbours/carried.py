@@ -97,6 +97,7 @@ def waiting(port):
     fails(errno.EAGAIN, client.recv, 1)
     assert poll.poll(10) == [(client.fileno(), select.EPOLLOUT)]
     assert client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+    assert client.connect_ex(("127.0.0.1", port)) == 0
     fails(errno.EISCONN, client.connect, ("127.0.0.1", port))
     client.close()
 

@@ -26,6 +26,7 @@ pub(crate) fn connect(fd: c_int, address: *const sockaddr, len: socklen_t) -> Op
     let known = entry::of(fd).map(|entry| (entry, entry.kind()));
     let again = match known {
         Some((entry, Kind::Connecting)) => return Some(go_on(fd, entry)),
+        Some((entry, Kind::Connected)) if entry.tell() => return Some(0),
         Some((_, Kind::Connected | Kind::Listening)) => return fail(libc::EISCONN),
         Some((entry, _)) => Some(entry),
         None => None,
@@ -74,7 +75,10 @@ fn go_on(fd: c_int, entry: &Entry) -> c_int {
     let limit = time(fd, libc::SO_SNDTIMEO).map_or(0, |time| time.tv_sec * 1000 + time.tv_usec / 1000);
     loop {
         match settle(fd, entry) {
-            Settled::Connected => return 0,
+            Settled::Connected => {
+                entry.tell();
+                return 0;
+            }
             Settled::Failed(error) => return fail(if error == 0 { libc::ECONNREFUSED } else { error }),
             Settled::NotYet if kernel::is_nonblocking(fd) => return fail(libc::EALREADY),
             Settled::NotYet => {}

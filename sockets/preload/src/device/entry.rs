@@ -46,6 +46,8 @@ pub(super) struct Entry {
     kind: AtomicU8,
     is_ipv6: AtomicBool,
     pub(super) nodelay: AtomicBool,
+    /// True once `connect` has told the program that it is connected, which the kernel does once.
+    told: AtomicBool,
     /// Where children learn whether the socket was shut.
     shut: AtomicU32,
     local: SharedPlace,
@@ -116,6 +118,7 @@ pub(super) fn enter(fd: c_int, kind: Kind, is_ipv6: bool, local: Place, peer: Pl
     shared.is_shut[number as usize].store(false, Ordering::Relaxed);
     entry.shut.store(number, Ordering::Relaxed);
     entry.is_ipv6.store(is_ipv6, Ordering::Relaxed);
+    entry.told.store(kind != Kind::Connecting, Ordering::Relaxed);
     entry.local.set(local);
     entry.peer.set(peer);
     entry.set_kind(kind);
@@ -138,6 +141,7 @@ pub(crate) fn copied(from: c_int, to: c_int) {
     let (Some(from), Some(to)) = (of(from), at(to)) else { return };
     to.shut.store(from.shut.load(Ordering::Relaxed), Ordering::Relaxed);
     to.is_ipv6.store(from.is_ipv6(), Ordering::Relaxed);
+    to.told.store(from.told.load(Ordering::Relaxed), Ordering::Relaxed);
     to.nodelay.store(from.nodelay.load(Ordering::Relaxed), Ordering::Relaxed);
     to.local.set(from.local());
     to.peer.set(from.peer());
@@ -180,6 +184,7 @@ impl Entry {
             kind: AtomicU8::new(Kind::None as u8),
             is_ipv6: AtomicBool::new(false),
             nodelay: AtomicBool::new(false),
+            told: AtomicBool::new(false),
             shut: AtomicU32::new(0),
             local: SharedPlace::new(),
             peer: SharedPlace::new(),
@@ -218,6 +223,11 @@ impl Entry {
 
     pub(super) fn peer(&self) -> Place {
         self.peer.get()
+    }
+
+    /// Notes that `connect` tells the program that it is connected. Returns false if it has before.
+    pub(super) fn tell(&self) -> bool {
+        !self.told.swap(true, Ordering::Relaxed)
     }
 
     fn flag(&self) -> Option<&'static AtomicBool> {
