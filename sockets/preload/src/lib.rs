@@ -16,6 +16,7 @@
 #![deny(clippy::unwrap_used, clippy::expect_used)]
 
 mod calls;
+mod carried;
 mod device;
 mod errno;
 mod evict;

@@ -1,7 +1,7 @@
 //! The beginning and the end of sockets, of the process, and of its children.
 
 use crate::process::{self, each_socket, set_own};
-use crate::{device, join, lock, real, registration, settings, watch};
+use crate::{carried, join, lock, real, registration, settings, watch};
 use libc::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -45,7 +45,7 @@ fn begin() {
         // SAFETY: the handlers are functions of this library, which is never unloaded.
         unsafe { libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) };
     }
-    device::begin();
+    carried::begin();
 }
 
 /// Tracks a new connection.
@@ -59,7 +59,7 @@ pub(crate) fn track(fd: c_int) {
 
 /// Stops tracking a descriptor that is closed now. The last one of a socket leaves its other end in order.
 pub(crate) fn forget(fd: c_int) {
-    device::forget(fd);
+    carried::entry::forget(fd);
     forget_socket(fd);
 }
 

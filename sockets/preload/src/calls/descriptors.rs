@@ -2,7 +2,7 @@
 
 use crate::place::State;
 use crate::process::{self, Socket};
-use crate::{device, errno, evict, join, kernel, life, real, registration, watch};
+use crate::{carried, errno, evict, join, kernel, life, real, registration, watch};
 use bertha_sockets_machine::Source;
 use libc::{c_int, c_uint, c_ulong};
 use std::sync::atomic::Ordering;
@@ -62,7 +62,7 @@ fn copied(from: c_int, to: c_int) -> c_int {
         if let Some(socket) = Socket::of(from) {
             socket.duplicated(to);
         }
-        device::copied(from, to);
+        carried::entry::copied(from, to);
     }
     to
 }

@@ -2,7 +2,7 @@
 
 use crate::process::Socket;
 use crate::time::Deadline;
-use crate::{device, errno, real, registration, watch};
+use crate::{carried, errno, real, registration, watch};
 use libc::{c_int, epoll_event, sigset_t, timespec};
 use std::slice;
 
@@ -20,7 +20,7 @@ unsafe extern "C-unwind" fn epoll_ctl(
             // SAFETY: the arguments are the program's.
             let done = unsafe { real::epoll_ctl(set, operation, fd, event) };
             if done == 0 {
-                device::registered(set, operation, fd, event);
+                carried::entry::registered(set, operation, fd, event);
             }
             done
         }

@@ -1,8 +1,8 @@
 //! Listeners, and the connections that arrive at them.
 
 use super::ask::{ask, hear, is_meant, is_tcp, take_place};
-use super::entry::{self, Kind};
-use super::names;
+use crate::carried::entry::{self, Kind};
+use crate::carried::names;
 use crate::{errno, life, real};
 use bertha_sockets_machine::device::{ARRIVED, LISTEN, PLACE, Place};
 use libc::{c_int, sockaddr, socklen_t};

@@ -1,6 +1,6 @@
 //! The request to the daemon, and what takes the place of the program's socket.
 
-use super::entry::{self, Kind};
+use crate::carried::entry::{self, Kind};
 use crate::{errno, kernel, life, real, settings, watch};
 use bertha_sockets_machine::device::{HEAD, Place, REPLY, Reply, SETTINGS, head};
 use libc::{c_int, c_void, iovec};

@@ -2,7 +2,7 @@
 
 use super::ask::{Own, send_with, wait};
 use super::connect::{Settled, settle};
-use super::entry::{self, Entry, Kind};
+use crate::carried::entry::{self, Entry, Kind};
 use crate::{errno, kernel};
 use libc::{c_int, iovec};
 

@@ -6,15 +6,13 @@
 //! a cut, which is not an end.
 
 mod accept;
+mod addresses;
 mod ask;
 mod call;
 mod connect;
-mod entry;
-mod names;
 mod options;
 
 pub(crate) use accept::accept;
 pub(crate) use call::{call, is_fast_open, shutting};
 pub(crate) use connect::connect;
-pub(crate) use entry::{begin, copied, forget, registered};
 pub(crate) use options::{read as read_option, set as set_option};

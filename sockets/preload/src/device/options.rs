@@ -1,7 +1,7 @@
 //! The options of carried sockets that are not those of a Unix socket.
 
 use super::connect::{Settled, settle};
-use super::entry::{self, Kind};
+use crate::carried::entry::{self, Kind};
 use crate::errno;
 use libc::{c_int, c_void, socklen_t};
 use std::ptr::copy_nonoverlapping;

@@ -1,8 +1,6 @@
 //! The addresses of carried sockets, as TCP would tell them.
 
-use super::connect;
-use super::entry::{self, Kind};
-use crate::{errno, kernel, real};
+use crate::real;
 use bertha_sockets_machine::device::{Place, places_of};
 use libc::{c_int, sockaddr, socklen_t};
 use std::ptr::{copy_nonoverlapping, from_mut};
@@ -14,7 +12,7 @@ const LONGEST: usize = 128;
 ///
 /// # Safety
 /// `address` has so many bytes.
-pub(super) unsafe fn decode(address: *const sockaddr, len: socklen_t) -> Option<(Place, bool)> {
+pub(crate) unsafe fn decode(address: *const sockaddr, len: socklen_t) -> Option<(Place, bool)> {
     if address.is_null() || len < 16 {
         return None;
     }
@@ -28,7 +26,6 @@ pub(super) unsafe fn decode(address: *const sockaddr, len: socklen_t) -> Option<
         libc::AF_INET => {
             let mut ip = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 0, 0];
             ip[12..].copy_from_slice(&bytes[4..8]);
-            // A program that connects to no address means this machine.
             Some((Place { ip, port }, false))
         }
         libc::AF_INET6 if len >= 28 => Some((Place { ip: bytes[8..24].try_into().ok()?, port }, true)),
@@ -40,7 +37,7 @@ pub(super) unsafe fn decode(address: *const sockaddr, len: socklen_t) -> Option<
 ///
 /// # Safety
 /// `address` has as many bytes as `len` says, unless one is null.
-pub(super) unsafe fn give(place: Place, is_ipv6: bool, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
+pub(crate) unsafe fn give(place: Place, is_ipv6: bool, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
     if address.is_null() || len.is_null() {
         return 0;
     }
@@ -64,7 +61,7 @@ pub(super) unsafe fn give(place: Place, is_ipv6: bool, address: *mut sockaddr, l
 }
 
 /// Returns the local address of a TCP socket.
-pub(super) fn local(fd: c_int) -> Option<(Place, bool)> {
+pub(crate) fn local(fd: c_int) -> Option<(Place, bool)> {
     let mut bytes = [0_u64; LONGEST / 8];
     let mut len = LONGEST as u32;
     let address: *mut sockaddr = from_mut(&mut bytes).cast();
@@ -75,7 +72,7 @@ pub(super) fn local(fd: c_int) -> Option<(Place, bool)> {
 }
 
 /// Returns the local and the other address of a carrier, which the daemon's end has as its name.
-pub(super) fn of_carrier(fd: c_int) -> Option<[Place; 2]> {
+pub(crate) fn of_carrier(fd: c_int) -> Option<[Place; 2]> {
     let mut bytes = [0_u64; LONGEST / 8];
     let mut len = LONGEST as u32;
     // SAFETY: the buffer has this length.
@@ -87,32 +84,4 @@ pub(super) fn of_carrier(fd: c_int) -> Option<[Place; 2]> {
     plain.chunks_exact_mut(8).zip(bytes).for_each(|(to, from)| to.copy_from_slice(&from.to_ne_bytes()));
     let is_unix = i32::from(u16::from_ne_bytes([plain[0], plain[1]])) == libc::AF_UNIX;
     if is_unix { places_of(plain.get(2..len as usize)?) } else { None }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn getsockname(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
-    match entry::of(fd) {
-        Some(entry) => {
-            connect::settle(fd, entry);
-            // SAFETY: the arguments are the program's.
-            unsafe { give(entry.local(), entry.is_ipv6(), address, len) }
-        }
-        // SAFETY: the arguments are the program's.
-        None => unsafe { real::getsockname(fd, address, len) },
-    }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn getpeername(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
-    let Some(entry) = entry::of(fd) else {
-        // SAFETY: the arguments are the program's.
-        return unsafe { real::getpeername(fd, address, len) };
-    };
-    connect::settle(fd, entry);
-    // Once both directions are over, TCP has no peer.
-    if entry.kind() != Kind::Connected || kernel::events(fd, 0) & libc::POLLHUP != 0 {
-        return errno::fail(libc::ENOTCONN) as c_int;
-    }
-    // SAFETY: the arguments are the program's.
-    unsafe { give(entry.peer(), entry.is_ipv6(), address, len) }
 }

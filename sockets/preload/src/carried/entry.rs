@@ -1,6 +1,6 @@
 //! The knowledge about a descriptor whose socket the daemon carries.
 
-use crate::{memory, real, settings};
+use crate::{memory, real};
 use bertha_sockets_machine::device::Place;
 use libc::{c_int, epoll_event};
 use std::ptr::null_mut;
@@ -14,16 +14,13 @@ const DESCRIPTORS: usize = 1 << 16;
 /// The number of sockets of which children know whether they were shut.
 const SHUT: u32 = 1 << 16;
 
-/// The descriptors that are looked at when a program begins.
-const INHERITED: c_int = 64;
-
 /// True if there is a stack.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
 /// The kind of a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// It is not carried.
     None = 0,
     Connecting = 1,
@@ -42,10 +39,10 @@ struct SharedPlace {
 
 /// The knowledge about a descriptor. A child has a copy of it.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     kind: AtomicU8,
     is_ipv6: AtomicBool,
-    pub(super) nodelay: AtomicBool,
+    pub(crate) nodelay: AtomicBool,
     /// True once `connect` has told the program that it is connected, which the kernel does once.
     told: AtomicBool,
     /// Where children learn whether the socket was shut.
@@ -75,32 +72,24 @@ fn shared() -> Option<&'static Shared> {
     unsafe { shared.as_ref() }
 }
 
-/// Begins to have programs' sockets carried, if there is a stack.
-pub(crate) fn begin() {
-    if settings::stack().is_none() {
-        return;
-    }
+/// Begins to have programs' sockets carried.
+pub(super) fn turn_on() {
     // Without memory, connections fail: what a stack is to carry does not go through the kernel instead.
     if let Some(memory) = memory::for_children(size_of::<Shared>()) {
         SHARED.store(memory.as_ptr().cast(), Ordering::Release);
     }
     IS_ON.store(true, Ordering::Release);
-    for fd in 0..INHERITED {
-        if let Some([local, peer]) = super::names::of_carrier(fd) {
-            enter(fd, Kind::Connected, false, local, peer);
-        }
-    }
 }
 
 /// Returns true if sockets are carried.
 #[inline]
-pub(super) fn is_on() -> bool {
+pub(crate) fn is_on() -> bool {
     IS_ON.load(Ordering::Relaxed)
 }
 
 /// Returns the entry of a descriptor that is carried.
 #[inline]
-pub(super) fn of(fd: c_int) -> Option<&'static Entry> {
+pub(crate) fn of(fd: c_int) -> Option<&'static Entry> {
     if !is_on() {
         return None;
     }
@@ -112,7 +101,7 @@ fn at(fd: c_int) -> Option<&'static Entry> {
 }
 
 /// Enters a descriptor. Returns false if it is beyond all that can be carried.
-pub(super) fn enter(fd: c_int, kind: Kind, is_ipv6: bool, local: Place, peer: Place) -> bool {
+pub(crate) fn enter(fd: c_int, kind: Kind, is_ipv6: bool, local: Place, peer: Place) -> bool {
     let (Some(entry), Some(shared)) = (at(fd), shared()) else { return false };
     let number = shared.next.fetch_add(1, Ordering::Relaxed) % SHUT;
     shared.is_shut[number as usize].store(false, Ordering::Relaxed);
@@ -167,7 +156,7 @@ pub(crate) fn registered(set: c_int, operation: c_int, fd: c_int, event: *const 
 }
 
 /// Registers the carrier as the TCP socket in whose place it is was registered.
-pub(super) fn register_again(fd: c_int) {
+pub(crate) fn register_again(fd: c_int) {
     let Some(entry) = at(fd) else { return };
     let set = entry.set.load(Ordering::Relaxed);
     if set > 0 {
@@ -195,7 +184,7 @@ impl Entry {
     }
 
     #[inline]
-    pub(super) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> Kind {
         match self.kind.load(Ordering::Acquire) {
             1 => Kind::Connecting,
             2 => Kind::Connected,
@@ -205,28 +194,28 @@ impl Entry {
         }
     }
 
-    pub(super) fn set_kind(&self, kind: Kind) {
+    pub(crate) fn set_kind(&self, kind: Kind) {
         self.kind.store(kind as u8, Ordering::Release);
     }
 
-    pub(super) fn is_ipv6(&self) -> bool {
+    pub(crate) fn is_ipv6(&self) -> bool {
         self.is_ipv6.load(Ordering::Relaxed)
     }
 
-    pub(super) fn local(&self) -> Place {
+    pub(crate) fn local(&self) -> Place {
         self.local.get()
     }
 
-    pub(super) fn set_local(&self, place: Place) {
+    pub(crate) fn set_local(&self, place: Place) {
         self.local.set(place);
     }
 
-    pub(super) fn peer(&self) -> Place {
+    pub(crate) fn peer(&self) -> Place {
         self.peer.get()
     }
 
     /// Notes that `connect` tells the program that it is connected. Returns false if it has before.
-    pub(super) fn tell(&self) -> bool {
+    pub(crate) fn tell(&self) -> bool {
         !self.told.swap(true, Ordering::Relaxed)
     }
 
@@ -235,12 +224,12 @@ impl Entry {
     }
 
     /// Returns true if the program, or a child, has ended its direction.
-    pub(super) fn is_shut(&self) -> bool {
+    pub(crate) fn is_shut(&self) -> bool {
         self.flag().is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 
     /// Notes that the program has ended its direction. Returns false if it had before.
-    pub(super) fn shut(&self) -> bool {
+    pub(crate) fn shut(&self) -> bool {
         self.flag().is_some_and(|flag| !flag.swap(true, Ordering::Relaxed))
     }
 }
