@@ -155,15 +155,15 @@ pub(crate) fn registered(set: c_int, operation: c_int, fd: c_int, event: *const 
     }
 }
 
-/// Registers the carrier as the TCP socket in whose place it is was registered.
-pub(crate) fn register_again(fd: c_int) {
+/// Takes the registration of a TCP socket back, as the daemon may have the socket a little longer, and makes that of the carrier in its place.
+pub(crate) fn register_anew(fd: c_int, operation: c_int) {
     let Some(entry) = at(fd) else { return };
     let set = entry.set.load(Ordering::Relaxed);
     if set > 0 {
         let (events, u64) = (entry.events.load(Ordering::Relaxed), entry.data.load(Ordering::Relaxed));
         let mut event = epoll_event { events, u64 };
         // SAFETY: the event lives until the call returns.
-        unsafe { real::epoll_ctl(set - 1, libc::EPOLL_CTL_ADD, fd, &raw mut event) };
+        unsafe { real::epoll_ctl(set - 1, operation, fd, &raw mut event) };
     }
 }
 

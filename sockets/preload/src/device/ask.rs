@@ -138,6 +138,7 @@ pub(super) fn take_place(fd: c_int, new: Own, kind: Kind, is_ipv6: bool, local: 
     let nodelay = kernel::option(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY).unwrap_or(0) != 0;
     life::forget_socket(fd);
     watch::closed(fd);
+    entry::register_anew(fd, libc::EPOLL_CTL_DEL);
     let cloexec = if flags & libc::FD_CLOEXEC == 0 { 0 } else { libc::O_CLOEXEC };
     // SAFETY: the first descriptor is this library's, and the second the program's, which it wants connected.
     let done = unsafe { real::dup3(new.0, fd, cloexec) };
@@ -147,7 +148,7 @@ pub(super) fn take_place(fd: c_int, new: Own, kind: Kind, is_ipv6: bool, local: 
     if let Some(entry) = entry::of(fd) {
         entry.nodelay.store(nodelay, std::sync::atomic::Ordering::Relaxed);
     }
-    entry::register_again(fd);
+    entry::register_anew(fd, libc::EPOLL_CTL_ADD);
     true
 }
 
