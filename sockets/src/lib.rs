@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
+mod ahead;
 pub mod control;
 pub mod device;
 mod edge;
@@ -31,6 +32,7 @@ mod side;
 mod table;
 mod toll;
 
+pub use ahead::Ahead;
 pub use bertha_ring::{Broken, Direction, Layout, Word};
 pub use edge::Edge;
 pub use receiver::{Receiver, Source};

@@ -50,6 +50,17 @@ impl Receiver {
         self.moves % 2 == 1
     }
 
+    /// Returns true if the sender has gone back to the carrier, where the receiver has not followed it yet.
+    #[inline]
+    pub fn is_left<W: Word>(&self, side: Side<'_, W>) -> bool {
+        self.is_in_ring() && side.control.get(Field::Moved) != self.moves
+    }
+
+    /// Returns the bytes that were taken from the carrier, bells included.
+    pub(crate) fn carrier(&self) -> u64 {
+        self.carrier
+    }
+
     /// Returns the number of moves that were followed.
     pub fn moves(&self) -> u64 {
         self.moves
@@ -103,13 +114,13 @@ impl Receiver {
 
     /// The bytes of the carrier before the place where the stream moved into the ring.
     #[inline]
-    fn left_before_ring<W: Word>(&self, side: Side<'_, W>) -> Result<u64, Broken> {
+    pub(crate) fn left_before_ring<W: Word>(&self, side: Side<'_, W>) -> Result<u64, Broken> {
         let at = side.control.get(Field::RingAt);
         at.checked_sub(self.carrier).ok_or(Broken::Position(at))
     }
 
     #[inline]
-    fn has_bytes<W: Word>(&self, side: Side<'_, W>) -> bool {
+    pub(crate) fn has_bytes<W: Word>(&self, side: Side<'_, W>) -> bool {
         self.consumer.has_message(side.ring) && (!self.recalled || self.is_left_behind(side))
     }
 
@@ -119,25 +130,18 @@ impl Receiver {
         side.control.get(Field::Moved) != self.moves && side.control.get(Field::RingEnd) != self.ring
     }
 
-    /// Copies bytes out of the ring; with `is_peek`, they stay there. Returns their number.
+    /// Takes bytes out of the ring. Returns their number.
     ///
     /// # Errors
     /// Fails if the sender announces a message that is too long.
     #[inline]
-    pub fn copy<W: Word>(
-        &mut self,
-        side: Side<'_, W>,
-        into: &mut [u8],
-        is_peek: bool,
-    ) -> Result<usize, Broken> {
+    pub fn take<W: Word>(&mut self, side: Side<'_, W>, into: &mut [u8]) -> Result<usize, Broken> {
         if !self.has_bytes(side) {
             return Ok(0);
         }
         let mut cursor = self.cursor;
         let copied = cursor.copy(side.ring, side.longest as u64, into)?;
-        if !is_peek {
-            self.advance(side, cursor, copied);
-        }
+        self.advance(side, cursor, copied);
         Ok(copied)
     }
 
@@ -219,16 +223,23 @@ impl Receiver {
         side.control.set(Field::RecallOffset, self.cursor.offset());
         side.control.set(Field::RecallTaken, self.ring);
         side.control.set(Field::Recall, 1);
+        // The sender has a fence between what it writes and its look at this word, so at least one end sees what the other end wrote.
+        W::fence();
     }
 
-    /// Returns true if the sender writes to the carrier for ever, and all of its bells are taken: the socket can be read by a program
-    /// that knows nothing of rings.
+    /// Returns true if everything that comes is on the carrier and all bells are taken: the socket can be read by a program that knows
+    /// nothing of rings. A sender that has not answered a [recall](Self::recall) sees it before its next bytes count as sent, and its next
+    /// bell, so an empty ring needs no answer.
     ///
     /// # Errors
     /// Fails if the sender claims an impossible place.
     pub fn is_home<W: Word>(&mut self, side: Side<'_, W>) -> Result<bool, Broken> {
-        let is_barred = side.control.get(Field::Barred) == 1;
-        let is_home = self.next(side)? == Source::Carrier && side.control.get(Field::Moved) == self.moves;
-        Ok(is_barred && is_home)
+        let is_asked = self.recalled || side.control.get(Field::Barred) == 1;
+        let is_empty = match self.next(side)? {
+            Source::Carrier => side.control.get(Field::Moved) == self.moves,
+            Source::Bells(0) => self.recalled && !self.is_left(side) && !self.has_any(side),
+            _ => false,
+        };
+        Ok(is_asked && is_empty)
     }
 }

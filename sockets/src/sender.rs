@@ -88,7 +88,8 @@ impl Sender {
         is_awaited
     }
 
-    /// Writes bytes into the ring, as far as there is room; none if the receiver is gone.
+    /// Writes bytes into the ring, as far as there is room; none if the receiver is gone. The caller then asks whether the receiver
+    /// [asks](Self::is_recalled) for the stream back, as nobody else gives it these bytes.
     ///
     /// # Errors
     /// Fails if the receiver lies about its progress.
@@ -108,12 +109,20 @@ impl Sender {
         Ok(Pushed { bytes: pushed, wakes: self.producer.publish(side.ring) })
     }
 
-    /// Counts a bell, which has to be sent now. [`unrung`](Self::unrung) takes it back if it could not be sent.
+    /// Counts a bell, which has to be sent now. [`unrung`](Self::unrung) takes it back if it could not be sent. Returns false, and
+    /// counts none, if the receiver asks for the stream back: it may look for bells no more.
     #[inline]
-    pub fn ring<W: Word>(&mut self, side: Side<'_, W>) {
+    #[must_use = "a bell that is not counted must not be sent"]
+    pub fn ring<W: Word>(&mut self, side: Side<'_, W>) -> bool {
         // Before the bell, so that a receiver that has the byte knows what it is.
         self.carrier += 1;
         side.control.set(Field::Rung, self.carrier);
+        W::fence();
+        let is_awaited = !self.is_recalled(side);
+        if !is_awaited {
+            self.unrung(side);
+        }
+        is_awaited
     }
 
     /// Takes back a bell that the kernel did not take.

@@ -17,11 +17,20 @@ pub(crate) fn leave(socket: Socket) {
         State::Joining => join::give_up(socket),
         State::Paired => {
             ask(socket);
+            give(socket);
+            answer_own();
         }
     }
 }
 
-/// Asks the other end for the stream back, and gives back the own one.
+/// Answers for all sockets of this process: the other end may be one of them, whose thread waits for something else.
+fn answer_own() {
+    for socket in crate::process::sockets() {
+        transmit::answer(socket);
+    }
+}
+
+/// Asks the other end for the stream back.
 fn ask(socket: Socket) {
     if let Some(mut receiving) = socket.receiving()
         && let Some((receiver, side)) = receiving.parts()
@@ -30,10 +39,24 @@ fn ask(socket: Socket) {
     }
     // The other end may sleep, and a bell rings only while this direction is in the ring.
     transmit::nudge(socket);
+}
+
+/// Gives the other end its stream back, first as it asks for it.
+fn give(socket: Socket) {
+    transmit::answer(socket);
     if let Some(mut sending) = socket.sending()
         && let Some((sender, side)) = sending.parts()
     {
         sender.bar(side);
+    }
+}
+
+/// Has what the program writes go to the kernel from now on. Nobody has to answer to that.
+pub(crate) fn leave_outwards(socket: Socket) {
+    match socket.place.state() {
+        State::Kernel => {}
+        State::Paired => give(socket),
+        State::Counting | State::Joining => leave(socket),
     }
 }
 
@@ -54,6 +77,7 @@ fn has_arrived(socket: Socket, patience: &mut u32) -> bool {
             return false;
         }
         *patience -= 1;
+        answer_own();
         kernel::sleep_briefly();
     }
 }
@@ -75,10 +99,10 @@ fn arrive(socket: Socket) -> bool {
             _ => break,
         }
     }
-    // A peer that has ended the stream, or died, writes no more.
+    // A peer that has died may have counted a bell that it did not send.
     let is_over = kernel::events(socket.fd, libc::POLLRDHUP) != 0;
     let is_home = receiver.is_home(from).unwrap_or(false)
-        || is_over && matches!(receiver.next(from), Ok(Source::Bells(0))) && !receiver.has_any(from);
+        || is_over && matches!(receiver.next(from), Ok(Source::Bells(_))) && !receiver.has_any(from);
     if is_home {
         socket.place.set_state(State::Kernel);
         join::restore(socket);
@@ -100,6 +124,8 @@ pub(crate) enum New {
 /// Moves the sockets that a new program inherits to the kernel. A socket whose other end does not answer is not inherited.
 pub(crate) fn before(new: New) {
     let mut patience = PATIENCE;
+    // Each asks before any gives: both ends of a connection may be this process's.
+    inherited(new).filter(|socket| socket.place.state() == State::Paired).for_each(ask);
     inherited(new).for_each(leave);
     for socket in inherited(new) {
         if has_arrived(socket, &mut patience) || is_closed_on_exec(socket.fd) {

@@ -3,7 +3,7 @@
 use crate::place::{Receiving, Sending, State};
 use crate::process::{self, Socket};
 use crate::settings::{self, End};
-use crate::{kernel, real, transmit, watch};
+use crate::{kernel, real, transmit, uring, watch};
 use bertha_sockets_machine::control::{CLOSED, Field, RESET};
 use bertha_sockets_machine::protocol::{ANSWER, Answer, HELLO};
 use bertha_sockets_machine::{Layout, Receiver, Sender, Source};
@@ -31,7 +31,7 @@ pub(crate) fn count(socket: Socket, bytes: isize) {
 
 #[cold]
 fn ask(socket: Socket) {
-    if !is_fit(socket) {
+    if uring::is_there() || !is_fit(socket) {
         socket.place.set_state(State::Kernel);
         return;
     }
@@ -230,6 +230,10 @@ fn attach(socket: Socket) {
     let place = socket.place;
     let Some(mut watches) = watch::lock() else { return };
     let (Ok(sending), Ok(receiving)) = (place.sending(), place.receiving()) else { return };
+    if uring::is_there() {
+        drop((sending, receiving));
+        return give_up(socket);
+    }
     if place.state() != State::Joining
         || place.request.load(Ordering::Relaxed) != 0
         || !socket.is_ours_alone()
@@ -371,7 +375,9 @@ fn part(socket: Socket, sending: &mut Sending<'_>, receiving: &mut Receiving<'_>
             let (Some((_, out)), Some((receiver, side))) = (sending.parts(), receiving.parts()) else {
                 return;
             };
-            let is_unread = matches!(receiver.next(side), Ok(Source::Ring));
+            let on_carrier = kernel::unread(socket.fd).unwrap_or(0);
+            let is_unread = receiver.next(side).is_ok()
+                && receiver.ahead(side, on_carrier, 1).is_ok_and(|ahead| ahead.total() > 0);
             if is_unread {
                 // TCP tells its peer that bytes were not read.
                 let linger = libc::linger { l_onoff: 1, l_linger: 0 };

@@ -55,6 +55,17 @@ pub(crate) fn set_option<T>(fd: c_int, level: c_int, name: c_int, value: &T) {
     unsafe { real::setsockopt(fd, level, name, from_ref(value).cast(), size_of::<T>() as u32) };
 }
 
+/// Returns the time that a read waits at most, if it has an end.
+pub(crate) fn receive_time(fd: c_int) -> Option<libc::timespec> {
+    let mut time = libc::timeval { tv_sec: 0, tv_usec: 0 };
+    let mut len = size_of::<libc::timeval>() as u32;
+    let value = from_mut(&mut time).cast();
+    // SAFETY: the value has this length.
+    let done = unsafe { real::getsockopt(fd, libc::SOL_SOCKET, libc::SO_RCVTIMEO, value, &raw mut len) };
+    let has_end = done == 0 && (time.tv_sec, time.tv_usec) != (0, 0);
+    has_end.then(|| libc::timespec { tv_sec: time.tv_sec, tv_nsec: time.tv_usec * 1000 })
+}
+
 /// The bytes that a connection has carried, as the kernel counts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Carried {
@@ -145,10 +156,10 @@ pub(crate) fn reset(fd: c_int) {
     errno::set(kept);
 }
 
-/// Sleeps for a fifth of a millisecond.
-pub(crate) fn sleep_briefly() {
+/// Sleeps for a fifth of a millisecond. Returns false if a signal came.
+pub(crate) fn sleep_briefly() -> bool {
     let time = libc::timespec { tv_sec: 0, tv_nsec: 200_000 };
     let time: *const c_void = from_ref(&time).cast();
     // SAFETY: the time lives until the call returns.
-    unsafe { real::syscall(libc::SYS_nanosleep, time.addr(), 0, 0, 0, 0, 0) };
+    unsafe { real::syscall(libc::SYS_nanosleep, time.addr(), 0, 0, 0, 0, 0) == 0 }
 }

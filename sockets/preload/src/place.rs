@@ -2,6 +2,7 @@
 
 use crate::lock::{Lock, Taken};
 use crate::memory::Memory;
+use crate::time::milliseconds;
 use bertha_sockets_machine::{Direction, Layout, Receiver, Sender, Side, Toll};
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -34,12 +35,17 @@ pub(crate) struct Place {
     pub(crate) calls: AtomicU32,
     state: AtomicU8,
     pub(crate) nonblocking: AtomicBool,
+    /// True once the program has shut the direction down that it writes.
     pub(crate) is_shut: AtomicBool,
+    /// True once the program has shut the direction down that it reads.
+    pub(crate) is_read_shut: AtomicBool,
     pub(crate) is_client: AtomicBool,
     pub(crate) nodelay: AtomicBool,
     pub(crate) corked: AtomicBool,
     pub(crate) toll: Toll,
     writes: AtomicU32,
+    /// The millisecond in which the kernel was last asked whether the other end is there.
+    asked: AtomicU64,
     /// The tries to join that came to nothing.
     pub(crate) tries: AtomicU32,
     /// The socket to the daemon, plus one, while joining.
@@ -88,7 +94,7 @@ impl Place {
 
     /// Prepares a place that was taken for a new socket.
     pub(crate) fn prepare(&self) {
-        for flag in [&self.nonblocking, &self.is_shut, &self.nodelay, &self.corked] {
+        for flag in [&self.nonblocking, &self.is_shut, &self.is_read_shut, &self.nodelay, &self.corked] {
             flag.store(false, Ordering::Relaxed);
         }
         self.toll.clear();
@@ -97,6 +103,12 @@ impl Place {
         self.error.store(0, Ordering::Relaxed);
         self.late_bytes.store(0, Ordering::Relaxed);
         self.set_state(State::Counting);
+    }
+
+    /// Returns true once in a millisecond.
+    pub(crate) fn is_time_to_ask(&self) -> bool {
+        let now = milliseconds();
+        self.asked.swap(now, Ordering::Relaxed) != now
     }
 
     /// Counts a write. Returns true if a test wants the stream to leave the ring now.

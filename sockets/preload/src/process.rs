@@ -25,6 +25,10 @@ static PLACES_AT: AtomicPtr<Place> = AtomicPtr::new(null_mut());
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
+/// The places that are used in turn: so few that a program with few sockets touches little memory, and so many that a place is not
+/// used again at once.
+static TURNING: AtomicU32 = AtomicU32::new(1 << 9);
+
 /// The number of descriptors of this process for each place.
 static DESCRIPTORS_OF: [AtomicU16; PLACES as usize] = [const { AtomicU16::new(0) }; PLACES as usize];
 
@@ -98,8 +102,19 @@ impl Socket {
 
 /// Takes a free place for a socket, of which no descriptor is tracked yet.
 pub(crate) fn take_place(fd: c_int) -> Option<Socket> {
+    loop {
+        let turning = TURNING.load(Ordering::Relaxed);
+        let found = take_place_of(turning, fd);
+        if found.is_some() || turning >= PLACES {
+            return found;
+        }
+        TURNING.fetch_max(2 * turning, Ordering::Relaxed);
+    }
+}
+
+fn take_place_of(turning: u32, fd: c_int) -> Option<Socket> {
     for _ in 0..TRIES {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed) % PLACES;
+        let number = NEXT.fetch_add(1, Ordering::Relaxed) % turning;
         let place = place(number)?;
         let is_free = place.calls.load(Ordering::Relaxed) == 0
             && place.processes.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok();

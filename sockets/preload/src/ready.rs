@@ -76,9 +76,13 @@ pub(crate) fn is_readable(socket: Socket) -> bool {
             Err(_) => return true,
         }
     }
-    has_bytes
-        || socket.place.error.load(Ordering::Relaxed) != 0
-        || kernel::events(socket.fd, libc::POLLIN | libc::POLLRDHUP) != 0
+    has_bytes || has_error(socket) || kernel::events(socket.fd, libc::POLLIN | libc::POLLRDHUP) != 0
+}
+
+/// Returns true if the kernel has told of an error that the program has not heard of.
+#[inline]
+pub(crate) fn has_error(socket: Socket) -> bool {
+    socket.place.error.load(Ordering::Relaxed) != 0
 }
 
 /// Keeps an error of which the kernel tells once, for the next read.

@@ -1,20 +1,22 @@
 //! Bytes to the program.
 
+use crate::parts::{NOTHING, PARTS, length};
 use crate::place::{Receiving, Refused, State};
 use crate::process::Socket;
 use crate::reset::reset;
-use crate::{errno, kernel, ready, real, transmit};
+use crate::time::Deadline;
+use crate::{errno, kernel, look, ready, take, transmit};
+use bertha_sockets_machine::Broken;
 use bertha_sockets_machine::control::{CLOSED, Field};
-use bertha_sockets_machine::{Broken, Source};
 use libc::{c_int, iovec};
-use std::slice;
+use std::ptr::from_mut;
 use std::sync::atomic::Ordering;
 
 /// The times that a receiver wakes up for nothing before the other end has broken the rules.
-const IDLE: u32 = 64;
+pub(crate) const IDLE: u32 = 64;
 
 /// The outcome of a try.
-enum Step {
+pub(crate) enum Step {
     Got(usize),
     /// Nothing is there now.
     Empty,
@@ -26,15 +28,20 @@ enum Step {
 
 /// Receives into the parts, as `recvmsg` does. Returns `None` if libc has to, since the socket has no memory any more.
 pub(crate) fn receive(socket: Socket, parts: &[iovec], flags: c_int) -> Option<isize> {
-    let wanted: usize = parts.iter().map(|part| part.iov_len).sum();
+    if flags & libc::MSG_PEEK != 0 && flags & libc::MSG_WAITALL != 0 {
+        return peek_all(socket, parts, flags);
+    }
+    let wanted = length(parts);
+    if wanted == 0 {
+        return await_byte(socket, flags);
+    }
     let mut got = 0;
     let mut idle = 0;
     loop {
         match step(socket, parts, got, flags) {
             Step::Got(bytes) => {
                 got += bytes;
-                let goes_on = flags & libc::MSG_WAITALL != 0 && flags & libc::MSG_PEEK == 0 && got < wanted;
-                if !goes_on {
+                if flags & libc::MSG_WAITALL == 0 || got == wanted {
                     return Some(got as isize);
                 }
                 idle = 0;
@@ -47,7 +54,6 @@ pub(crate) fn receive(socket: Socket, parts: &[iovec], flags: c_int) -> Option<i
                 return Some(got as isize);
             }
             Step::Failed(errno) => return Some(last(socket, errno)),
-            Step::Empty if wanted == 0 => return Some(0),
             // The other end may have rung to have the stream back.
             Step::Empty => drop(transmit::answer(socket)),
         }
@@ -57,7 +63,7 @@ pub(crate) fn receive(socket: Socket, parts: &[iovec], flags: c_int) -> Option<i
             return Some(errno::fail(libc::ECONNRESET));
         }
         // The kernel waits as the socket says, wakes up for a bell, and tells of the end.
-        let is_brief = flags & libc::MSG_DONTWAIT != 0 || socket.place.nonblocking.load(Ordering::Relaxed);
+        let is_brief = is_brief(socket, flags);
         if !is_brief && !ready::fall_asleep(socket) {
             continue;
         }
@@ -81,6 +87,50 @@ pub(crate) fn receive(socket: Socket, parts: &[iovec], flags: c_int) -> Option<i
             (false, _) => return Some(last(socket, errno)),
         }
     }
+}
+
+fn is_brief(socket: Socket, flags: c_int) -> bool {
+    flags & libc::MSG_DONTWAIT != 0 || socket.place.nonblocking.load(Ordering::Relaxed)
+}
+
+/// Looks until everything is there that the program asks for. No bell tells of the last byte, since the first ones stay.
+#[cold]
+fn peek_all(socket: Socket, parts: &[iovec], flags: c_int) -> Option<isize> {
+    let flags = flags & !libc::MSG_WAITALL;
+    let deadline = Deadline::after(kernel::receive_time(socket.fd).as_ref());
+    loop {
+        let got = receive(socket, parts, flags)?;
+        let is_all = got <= 0 || got as usize == length(parts);
+        let is_over = is_all
+            || is_brief(socket, flags)
+            || deadline.is_over()
+            || kernel::events(socket.fd, libc::POLLRDHUP) != 0;
+        if is_over || !kernel::sleep_briefly() {
+            return Some(got);
+        }
+    }
+}
+
+/// Receives bytes that the program does not want to have.
+#[cold]
+pub(crate) fn receive_and_drop(socket: Socket, bytes: usize, flags: c_int) -> Option<isize> {
+    let mut nobody = [0_u8; 4096];
+    let mut parts = [NOTHING; PARTS];
+    let mut left = bytes;
+    for part in &mut parts {
+        *part = iovec { iov_base: nobody.as_mut_ptr().cast(), iov_len: left.min(nobody.len()) };
+        left -= part.iov_len;
+    }
+    receive(socket, &parts, flags)
+}
+
+/// Receives nothing, which waits for a byte and leaves it.
+#[cold]
+fn await_byte(socket: Socket, flags: c_int) -> Option<isize> {
+    let mut byte = 0_u8;
+    let part = iovec { iov_base: from_mut(&mut byte).cast(), iov_len: 1 };
+    let seen = receive(socket, &[part], flags & libc::MSG_DONTWAIT | libc::MSG_PEEK)?;
+    Some(seen.min(0))
 }
 
 /// Tells of an error at the end of the stream. A reset that a bell on its way to a closed socket caused is no reset.
@@ -122,103 +172,8 @@ fn locked(
     flags: c_int,
 ) -> Result<Step, Broken> {
     let Some((receiver, side)) = receiving.parts() else { return Ok(Step::Elsewhere) };
-    let is_peek = flags & libc::MSG_PEEK != 0;
-    // Each round follows a move, takes bells, or ends.
-    for _ in 0..IDLE {
-        match receiver.next(side)? {
-            Source::Ring => {
-                let mut got = 0;
-                if is_peek {
-                    // A look ahead goes through one part.
-                    if let Some(part) = rest(parts, skip).next() {
-                        got = receiver.copy(side, part, true)?;
-                    }
-                    return Ok(if got > 0 { Step::Got(got) } else { Step::Empty });
-                }
-                for part in rest(parts, skip) {
-                    let room = part.len();
-                    let copied = match receiver.copy(side, part, false) {
-                        Ok(copied) => copied,
-                        Err(broken) if got == 0 => return Err(broken),
-                        Err(_) => 0,
-                    };
-                    got += copied;
-                    if copied < room {
-                        break;
-                    }
-                }
-                return Ok(if got > 0 { Step::Got(got) } else { Step::Empty });
-            }
-            Source::Bells(0) => return Ok(pending(socket)),
-            Source::Bells(bells) => match kernel::discard(socket.fd, bells) {
-                taken @ 1.. => receiver.took(taken as usize),
-                0 if matches!(receiver.next(side)?, Source::Ring) => {}
-                0 => return Ok(Step::End),
-                _ => match errno::last() {
-                    libc::EAGAIN => return Ok(pending(socket)),
-                    errno if matches!(receiver.next(side)?, Source::Ring) => {
-                        socket.place.error.store(errno, Ordering::Relaxed);
-                    }
-                    errno => return Ok(Step::Failed(errno)),
-                },
-            },
-            Source::Carrier => {
-                let seen = peek(socket.fd, parts, skip);
-                if seen <= 0 {
-                    let errno = errno::last();
-                    if matches!(receiver.next(side)?, Source::Ring) {
-                        continue;
-                    }
-                    return Ok(match seen {
-                        0 if rest(parts, skip).next().is_none() => Step::Empty,
-                        0 => Step::End,
-                        _ if errno == libc::EAGAIN => pending(socket),
-                        _ => Step::Failed(errno),
-                    });
-                }
-                let data = receiver.data_among(side, seen as usize)?;
-                if data == 0 {
-                    continue;
-                }
-                if !is_peek {
-                    let taken = kernel::discard(socket.fd, data as u64);
-                    if taken != data as isize {
-                        // Another process without this library took them.
-                        return Err(Broken::Position(data as u64));
-                    }
-                    receiver.took(data);
-                }
-                return Ok(Step::Got(data));
-            }
-        }
+    match flags & libc::MSG_PEEK {
+        0 => take::take(socket, receiver, side, parts, skip),
+        _ => look::look(socket, receiver, side, parts),
     }
-    Ok(Step::Empty)
-}
-
-/// An error that the kernel told of while there were bytes in the ring.
-fn pending(socket: Socket) -> Step {
-    match socket.place.error.swap(0, Ordering::Relaxed) {
-        0 => Step::Empty,
-        errno => Step::Failed(errno),
-    }
-}
-
-/// Looks at bytes on the carrier.
-fn peek(fd: c_int, parts: &[iovec], skip: usize) -> isize {
-    let Some(first) = rest(parts, skip).next() else { return 0 };
-    // SAFETY: the part is memory of the program.
-    unsafe { real::recv(fd, first.as_mut_ptr().cast(), first.len(), libc::MSG_PEEK | libc::MSG_DONTWAIT) }
-}
-
-/// Returns the parts behind the first `skip` bytes.
-fn rest(parts: &[iovec], skip: usize) -> impl Iterator<Item = &mut [u8]> {
-    let mut skip = skip;
-    parts.iter().filter_map(move |part| {
-        let skipped = skip.min(part.iov_len);
-        skip -= skipped;
-        let start = part.iov_base.cast::<u8>().wrapping_add(skipped);
-        let len = part.iov_len - skipped;
-        // SAFETY: the program gives this memory for the call.
-        (len > 0).then(|| unsafe { slice::from_raw_parts_mut(start, len) })
-    })
 }

@@ -22,6 +22,11 @@ fn now() -> i128 {
     i128::from(time.tv_sec) * NANOSECONDS + i128::from(time.tv_nsec)
 }
 
+/// Returns the milliseconds that the clock shows.
+pub(crate) fn milliseconds() -> u64 {
+    u64::try_from(now() / 1_000_000).unwrap_or(0)
+}
+
 impl Deadline {
     /// A time of zero.
     pub(crate) const NOW: timespec = timespec { tv_sec: 0, tv_nsec: 0 };

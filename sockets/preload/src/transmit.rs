@@ -1,5 +1,6 @@
 //! Bytes from the program.
 
+use crate::parts::{NOTHING, PARTS, cut, is_plausible};
 use crate::place::{LATE, Refused, Sending, State};
 use crate::process::Socket;
 use crate::reset::reset;
@@ -10,9 +11,6 @@ use libc::{c_int, iovec};
 use std::slice;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The most parts that go to the kernel behind those that went into the ring.
-const PARTS: usize = 64;
-
 /// The work that is left to do without the lock.
 enum Left {
     /// The ring took all.
@@ -22,6 +20,8 @@ enum Left {
     /// The kernel has no room for bytes that go before.
     Owed,
     Failed(c_int),
+    /// The kernel has told of an error, and does not tell of it again.
+    Told(c_int),
     Elsewhere,
 }
 
@@ -45,6 +45,7 @@ pub(crate) fn transmit(socket: Socket, parts: &[iovec], flags: c_int) -> Option<
                 reset(socket);
                 return Some(errno::fail(errno));
             }
+            Left::Told(errno) => return Some(errno::fail(errno)),
             Left::Carrier => return Some(to_kernel(socket, parts, pushed, flags)),
             Left::Owed
                 if flags & libc::MSG_DONTWAIT != 0 || socket.place.nonblocking.load(Ordering::Relaxed) =>
@@ -73,7 +74,8 @@ fn locked(socket: Socket, sending: &mut Sending<'_>, parts: &[iovec]) -> (usize,
     }
     let mut pushed = 0;
     let mut is_whole = true;
-    if sender.enter(side) {
+    // The kernel answers for memory that is none.
+    if parts.iter().all(is_plausible) && sender.enter(side) {
         let mut wakes = false;
         for part in parts {
             let bytes = bytes_of(part);
@@ -89,18 +91,36 @@ fn locked(socket: Socket, sending: &mut Sending<'_>, parts: &[iovec]) -> (usize,
                 break;
             }
         }
-        if wakes && !ring(socket, sender, side) {
-            // The other end is gone: the kernel tells of it as it does.
+        // No bell tells of an end that was killed while it was awake. Its kernel answers to this one.
+        let is_doubtful =
+            !wakes && socket.place.is_time_to_ask() && kernel::events(socket.fd, libc::POLLRDHUP) != 0;
+        if (wakes || is_doubtful) && !ring(socket, sender, side) {
+            let errno = errno::last();
             sender.bar(side);
+            if errno != libc::EPIPE {
+                return (0, Left::Told(errno));
+            }
+            // The kernel tells of it again, and sends the signal.
             sender.begin();
             return (0, Left::Carrier);
+        }
+        if is_doubtful {
+            sender.bar(side);
+        }
+        // A receiver that asks for the stream meanwhile may look into the ring no more.
+        if sender.is_recalled(side)
+            && let Err(left) = settle(socket, sender, side)
+        {
+            // What is owed is written, as far as the program is concerned.
+            let is_written = matches!(left, Left::Owed) && pushed > 0;
+            return (pushed, if is_written { Left::Nothing } else { left });
         }
         if is_whole && pushed > 0 {
             return (pushed, Left::Nothing);
         }
-        // There is no room, and the kernel knows how to wait for it.
-        sender.leave(side);
     }
+    // The kernel knows how to wait for room.
+    sender.leave(side);
     sender.begin();
     (pushed, Left::Carrier)
 }
@@ -150,8 +170,7 @@ fn settle(socket: Socket, sender: &mut Sender, side: Side<'_, AtomicU64>) -> Res
 
 /// Sends a bell. Returns false if the connection is over.
 fn ring(socket: Socket, sender: &mut Sender, side: Side<'_, AtomicU64>) -> bool {
-    sender.ring(side);
-    if kernel::bell(socket.fd) == 1 {
+    if !sender.ring(side) || kernel::bell(socket.fd) == 1 {
         return true;
     }
     sender.unrung(side);
@@ -172,18 +191,8 @@ pub(crate) fn nudge(socket: Socket) -> bool {
 
 /// Sends what did not go into the ring, as the program asked.
 fn to_kernel(socket: Socket, parts: &[iovec], skip: usize, flags: c_int) -> isize {
-    let mut rest = [iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; PARTS];
-    let mut count = 0;
-    let mut skip_left = skip;
-    for part in parts {
-        let skipped = skip_left.min(part.iov_len);
-        skip_left -= skipped;
-        if part.iov_len > skipped && count < PARTS {
-            let iov_base = part.iov_base.cast::<u8>().wrapping_add(skipped).cast();
-            rest[count] = iovec { iov_base, iov_len: part.iov_len - skipped };
-            count += 1;
-        }
-    }
+    let mut rest = [NOTHING; PARTS];
+    let count = cut(parts, skip, usize::MAX, &mut rest);
     let header = kernel::header(&rest[..count]);
     // SAFETY: the header has parts of the program's memory.
     let sent = unsafe { real::sendmsg(socket.fd, &raw const header, flags & !libc::MSG_MORE) };
@@ -246,6 +255,9 @@ fn send_late(socket: Socket, sending: &mut Sending<'_>) {
         rest = &rest[pushed.bytes..];
         if pushed.wakes {
             ring(socket, sender, side);
+        }
+        if sender.is_recalled(side) {
+            let _ = settle(socket, sender, side);
         }
     }
     if !rest.is_empty() {

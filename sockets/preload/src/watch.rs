@@ -452,7 +452,11 @@ pub(crate) fn translate(set: c_int, events: &mut [epoll_event], before: usize) -
                 continue;
             };
             event.u64 = watch.data;
-            if let Some(socket) = Socket::at(number, watch.fd)
+            let socket = Socket::at(number, watch.fd);
+            if socket.is_some_and(ready::has_error) {
+                event.events |= libc::EPOLLERR as u32;
+            }
+            if let Some(socket) = socket
                 && { event.events } & IN != 0
             {
                 if !ready::is_readable(socket) {

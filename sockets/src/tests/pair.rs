@@ -69,8 +69,7 @@ impl Pair {
         if self.sender.is_in_ring() {
             let pushed = self.sender.push(side(&self.memory), rest).unwrap();
             rest = &rest[pushed.bytes..];
-            if pushed.wakes {
-                self.sender.ring(side(&self.memory));
+            if pushed.wakes && self.sender.ring(side(&self.memory)) {
                 self.carrier.push_back(BELL);
                 self.bells += 1;
             }
@@ -84,23 +83,22 @@ impl Pair {
         self.written += bytes as u64;
     }
 
-    fn check(&mut self, bytes: &[u8], is_peek: bool) {
-        for (at, found) in bytes.iter().enumerate() {
-            assert_eq!(*found, byte(self.read + at as u64), "at byte {}", self.read + at as u64);
-        }
-        if !is_peek {
-            self.read += bytes.len() as u64;
+    /// Checks bytes that lie so far before the reader.
+    fn check(&self, bytes: &[u8], ahead: u64) {
+        for (at, found) in (self.read + ahead..).zip(bytes) {
+            assert_eq!(*found, byte(at), "at byte {at}");
         }
     }
 
     /// Reads once. Returns true if there was something. The sender takes steps between the look at the carrier and the words.
-    fn read_once(&mut self, most: usize, is_peek: bool, within: impl FnOnce(&mut Self)) -> bool {
+    fn read_once(&mut self, most: usize, within: impl FnOnce(&mut Self)) -> bool {
         match self.receiver.next(side(&self.memory)).unwrap() {
             Source::Ring => {
                 let mut into = vec![0; most];
-                let copied = self.receiver.copy(side(&self.memory), &mut into, is_peek).unwrap();
+                let copied = self.receiver.take(side(&self.memory), &mut into).unwrap();
                 assert!(copied > 0);
-                self.check(&into[..copied], is_peek);
+                self.check(&into[..copied], 0);
+                self.read += copied as u64;
                 true
             }
             Source::Bells(bells) => {
@@ -113,11 +111,10 @@ impl Pair {
                 let peeked: Vec<_> = self.carrier.iter().copied().take(most).collect();
                 within(self);
                 let data = self.receiver.data_among(side(&self.memory), peeked.len()).unwrap();
-                self.check(&peeked[..data], is_peek);
-                if !is_peek {
-                    self.carrier.drain(..data);
-                    self.receiver.took(data);
-                }
+                self.check(&peeked[..data], 0);
+                self.carrier.drain(..data);
+                self.receiver.took(data);
+                self.read += data as u64;
                 data > 0 || !peeked.is_empty()
             }
         }
@@ -125,18 +122,34 @@ impl Pair {
 
     pub(super) fn read(&mut self, most: usize, within: impl FnOnce(&mut Self)) {
         if !self.is_native {
-            self.read_once(most, false, within);
+            self.read_once(most, within);
         }
     }
 
-    pub(super) fn peek(&mut self, most: usize) {
-        if !self.is_native {
-            self.read_once(most, true, |_| ());
+    /// Looks at everything before the reader, wherever it lies.
+    pub(super) fn peek(&mut self) {
+        if self.is_native {
+            return;
+        }
+        let side = side(&self.memory);
+        let ahead = self.receiver.ahead(side, self.carrier.len() as u64, usize::MAX).unwrap();
+        assert_eq!(ahead.total(), self.written - self.read, "{ahead:?}");
+        let carrier: Vec<_> = self.carrier.iter().copied().collect();
+        let (before, rest) = carrier.split_at(ahead.before as usize);
+        self.check(before, 0);
+        let (mut cursor, mut into) = (self.receiver.cursor(), vec![0; ahead.ring + 1]);
+        assert_eq!(self.receiver.look(side, &mut cursor, &mut into).unwrap(), ahead.ring);
+        self.check(&into[..ahead.ring], ahead.before);
+        if ahead.behind > 0 {
+            let (bells, behind) = rest.split_at(ahead.bells as usize);
+            assert!(bells.iter().all(|byte| *byte == BELL));
+            self.check(behind, ahead.before + ahead.ring as u64);
+            assert_eq!(behind.len() as u64, ahead.behind);
         }
     }
 
     pub(super) fn read_all(&mut self) {
-        while self.read_once(300, false, |_| ()) {}
+        while self.read_once(300, |_| ()) {}
     }
 
     /// Moves the stream to the carrier for a reader that knows nothing of rings. The carrier takes `room` bytes at once.
@@ -153,14 +166,15 @@ impl Pair {
             self.sender.repaid(side(&self.memory), copied);
         }
         while !self.receiver.is_home(side(&self.memory)).unwrap() {
-            assert!(self.read_once(10, false, |_| ()));
+            assert!(self.read_once(10, |_| ()));
         }
         self.is_native = true;
     }
 
     pub(super) fn read_raw(&mut self) {
         let all: Vec<_> = self.carrier.drain(..).collect();
-        self.check(&all, false);
+        self.check(&all, 0);
+        self.read += all.len() as u64;
     }
 
     pub(super) fn is_new(&self, edge: &mut Edge) -> bool {
@@ -183,7 +197,7 @@ impl Pair {
         if is_read {
             let mut into = vec![0; most];
             match self.receiver.next(side) {
-                Ok(Source::Ring) => drop(self.receiver.copy(side, &mut into, false)),
+                Ok(Source::Ring) => drop(self.receiver.take(side, &mut into)),
                 Ok(Source::Carrier) => {
                     if let Ok(data) = self.receiver.data_among(side, most) {
                         assert!(data <= most);
@@ -193,7 +207,9 @@ impl Pair {
                 Ok(Source::Bells(bells)) => self.receiver.took(bells.min(3) as usize),
                 Err(_) => {}
             }
-            let _ = self.receiver.waiting(side, most);
+            if let Ok(ahead) = self.receiver.ahead(side, most as u64, most) {
+                assert!(ahead.ring <= most && ahead.before + ahead.behind <= most as u64);
+            }
             return;
         }
         if self.sender.is_recalled(side) {
@@ -229,8 +245,7 @@ pub(super) fn run_threads(moves: u64) {
                 if sender.is_in_ring() {
                     let pushed = sender.push(side(&memory), rest).unwrap();
                     rest = &rest[pushed.bytes..];
-                    if pushed.wakes {
-                        sender.ring(side(&memory));
+                    if pushed.wakes && sender.ring(side(&memory)) {
                         carrier.lock().unwrap().push_back(BELL);
                     }
                 }
@@ -253,7 +268,7 @@ pub(super) fn run_threads(moves: u64) {
         loop {
             let end = written.load(Ordering::Acquire);
             let data = match receiver.next(side(&memory)).unwrap() {
-                Source::Ring => receiver.copy(side(&memory), &mut into, false).unwrap(),
+                Source::Ring => receiver.take(side(&memory), &mut into).unwrap(),
                 Source::Bells(bells) => {
                     let mut carrier = carrier.lock().unwrap();
                     let here = (bells as usize).min(carrier.len());

@@ -1,13 +1,13 @@
 //! Calls that read and write.
 
+use crate::parts::length;
 use crate::place::State;
 use crate::process::Socket;
-use crate::receive::receive;
+use crate::receive::{receive, receive_and_drop};
+use crate::time::Deadline;
 use crate::transmit::transmit;
 use crate::{device, errno, evict, join, real};
-use libc::{
-    c_int, c_uint, c_void, iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t, timespec,
-};
+use libc::{c_int, c_uint, c_void, iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespec};
 use std::slice;
 use std::sync::atomic::Ordering;
 
@@ -19,7 +19,11 @@ const UNFIT: c_int = libc::MSG_OOB | libc::MSG_ERRQUEUE;
 
 /// Has libc do it, or, for a socket with memory, `own`.
 #[inline]
-fn through(fd: c_int, mut libc: impl FnMut() -> isize, own: impl FnOnce(Socket) -> Option<isize>) -> isize {
+pub(super) fn through(
+    fd: c_int,
+    mut libc: impl FnMut() -> isize,
+    own: impl FnOnce(Socket) -> Option<isize>,
+) -> isize {
     let Some(socket) = Socket::of(fd) else { return device::call(fd, libc) };
     let place = socket.place;
     loop {
@@ -45,13 +49,21 @@ fn through(fd: c_int, mut libc: impl FnMut() -> isize, own: impl FnOnce(Socket) 
 }
 
 fn incoming(socket: Socket, parts: &[iovec], flags: c_int) -> Option<isize> {
-    if flags & (UNFIT | libc::MSG_TRUNC) != 0 {
+    if flags & UNFIT != 0 {
         if flags & libc::MSG_ERRQUEUE == 0 {
             evict::leave_at_once(socket);
         }
         return None;
     }
+    if flags & libc::MSG_TRUNC != 0 {
+        return receive_and_drop(socket, length(parts), flags);
+    }
     receive(socket, parts, flags)
+}
+
+/// Reads, where nothing is read at once if nothing is asked for.
+fn read_in(socket: Socket, parts: &[iovec]) -> Option<isize> {
+    if length(parts) == 0 { None } else { incoming(socket, parts, 0) }
 }
 
 fn outgoing(socket: Socket, parts: &[iovec], flags: c_int) -> Option<isize> {
@@ -64,7 +76,7 @@ fn outgoing(socket: Socket, parts: &[iovec], flags: c_int) -> Option<isize> {
     transmit(socket, parts, flags)
 }
 
-fn one(bytes: *const c_void, len: size_t) -> [iovec; 1] {
+pub(super) fn one(bytes: *const c_void, len: size_t) -> [iovec; 1] {
     [iovec { iov_base: bytes.cast_mut(), iov_len: len }]
 }
 
@@ -81,7 +93,7 @@ unsafe fn all<'a>(parts: *const iovec, count: usize) -> Option<&'a [iovec]> {
 unsafe extern "C-unwind" fn read(fd: c_int, bytes: *mut c_void, len: size_t) -> ssize_t {
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::read(fd, bytes, len) };
-    through(fd, libc, |socket| incoming(socket, &one(bytes, len), 0))
+    through(fd, libc, |socket| read_in(socket, &one(bytes, len)))
 }
 
 #[unsafe(no_mangle)]
@@ -106,7 +118,7 @@ unsafe extern "C-unwind" fn readv(fd: c_int, parts: *const iovec, count: c_int) 
     through(fd, libc, |socket| {
         // SAFETY: as above.
         let parts = unsafe { all(parts, usize::try_from(count).ok()?) }?;
-        incoming(socket, parts, 0)
+        read_in(socket, parts)
     })
 }
 
@@ -192,12 +204,61 @@ unsafe extern "C-unwind" fn recvmmsg(
     flags: c_int,
     timeout: *mut timespec,
 ) -> c_int {
-    // TCP has no messages, so nobody needs this to be quick.
-    if let Some(socket) = Socket::of(fd) {
-        evict::leave_at_once(socket);
+    if !is_paired(fd) {
+        // SAFETY: the arguments are the program's.
+        return unsafe { real::recvmmsg(fd, messages, count, flags, timeout) };
     }
-    // SAFETY: the arguments are the program's.
-    unsafe { real::recvmmsg(fd, messages, count, flags, timeout) }
+    // This call alone tells of an error before it looks for bytes.
+    let (mut error, mut len): (c_int, socklen_t) = (0, size_of::<c_int>() as socklen_t);
+    // SAFETY: the value has this length.
+    unsafe {
+        super::sockets::getsockopt(
+            fd,
+            libc::SOL_SOCKET,
+            libc::SO_ERROR,
+            (&raw mut error).cast(),
+            &raw mut len,
+        );
+    }
+    if error != 0 {
+        return errno::fail(error) as c_int;
+    }
+    // SAFETY: the time is the program's, or null.
+    let deadline = Deadline::after(unsafe { timeout.as_ref() });
+    let mut flags = flags;
+    each(messages, count, |message| {
+        // SAFETY: the message is the program's.
+        let received = unsafe { recvmsg(fd, &raw mut message.msg_hdr, flags & !libc::MSG_WAITFORONE) };
+        if flags & libc::MSG_WAITFORONE != 0 {
+            flags |= libc::MSG_DONTWAIT;
+        }
+        (received, !deadline.is_over())
+    })
+}
+
+pub(super) fn is_paired(fd: c_int) -> bool {
+    Socket::of(fd).is_some_and(|socket| socket.place.state() == State::Paired)
+}
+
+/// Has `call` receive or send each of the messages, until one fails or it says so. Returns their number.
+fn each(messages: *mut mmsghdr, count: c_uint, mut call: impl FnMut(&mut mmsghdr) -> (isize, bool)) -> c_int {
+    let count = count.min(PARTS as c_uint);
+    for at in 0..count {
+        // SAFETY: the program gives so many messages.
+        let Some(message) = (unsafe { messages.wrapping_add(at as usize).as_mut() }) else {
+            return errno::fail(libc::EFAULT) as c_int;
+        };
+        let (done, goes_on) = call(message);
+        if done < 0 {
+            return if at > 0 { at as c_int } else { -1 };
+        }
+        // The conversion is exact, as the kernel moves no more at once.
+        message.msg_len = done as c_uint;
+        if !goes_on {
+            return at as c_int + 1;
+        }
+    }
+    count as c_int
 }
 
 #[unsafe(no_mangle)]
@@ -298,8 +359,11 @@ unsafe extern "C-unwind" fn sendmmsg(
     count: c_uint,
     flags: c_int,
 ) -> c_int {
-    if let Some(socket) = Socket::of(fd) {
-        evict::leave_at_once(socket);
+    if is_paired(fd) {
+        return each(messages, count, |message| {
+            // SAFETY: the message is the program's.
+            (unsafe { sendmsg(fd, &raw const message.msg_hdr, flags) }, true)
+        });
     }
     for at in 0..count as usize {
         // SAFETY: the program gives so many messages.
@@ -309,82 +373,4 @@ unsafe extern "C-unwind" fn sendmmsg(
     }
     // SAFETY: the arguments are the program's.
     unsafe { real::sendmmsg(fd, messages, count, flags) }
-}
-
-/// The bytes of a file that are sent at once.
-const CHUNK: usize = 16 << 10;
-
-/// Sends a file into the ring.
-fn send_file(socket: Socket, from: c_int, offset: *mut off_t, count: size_t) -> Option<isize> {
-    // SAFETY: the offset is the program's, or null.
-    let mut at = match unsafe { offset.as_ref() } {
-        Some(offset) => *offset,
-        // SAFETY: the call takes numbers.
-        None => unsafe { libc::lseek(from, 0, libc::SEEK_CUR) },
-    };
-    let mut sent = 0;
-    let mut bytes = [0_u8; CHUNK];
-    let mut errno = 0;
-    while sent < count {
-        let most = CHUNK.min(count - sent);
-        // SAFETY: the buffer has this room.
-        let read = unsafe { libc::pread(from, bytes.as_mut_ptr().cast(), most, at) };
-        if read <= 0 {
-            // The kernel says why, of a file that cannot be read at a place.
-            if read < 0 && sent == 0 {
-                evict::leave_at_once(socket);
-                return None;
-            }
-            break;
-        }
-        let Some(done) = transmit(socket, &one(bytes.as_ptr().cast(), read as usize), 0) else { break };
-        if done < 0 {
-            errno = errno::last();
-            break;
-        }
-        at += done as off_t;
-        sent += done as usize;
-        if done < read {
-            break;
-        }
-    }
-    match offset.is_null() {
-        // SAFETY: the call takes numbers.
-        true => drop(unsafe { libc::lseek(from, at, libc::SEEK_SET) }),
-        // SAFETY: the offset is the program's.
-        false => unsafe { offset.write(at) },
-    }
-    Some(if sent == 0 && errno != 0 { errno::fail(errno) } else { sent as isize })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn sendfile(to: c_int, from: c_int, offset: *mut off_t, count: size_t) -> ssize_t {
-    if let Some(source) = Socket::of(from) {
-        evict::leave_at_once(source);
-    }
-    // SAFETY: the arguments are the program's.
-    let libc = || unsafe { real::sendfile(to, from, offset, count) };
-    through(to, libc, |socket| send_file(socket, from, offset, count))
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn sendfile64(to: c_int, from: c_int, offset: *mut off_t, count: size_t) -> ssize_t {
-    // SAFETY: offsets have 64 bits here.
-    unsafe { sendfile(to, from, offset, count) }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn splice(
-    from: c_int,
-    from_at: *mut off_t,
-    to: c_int,
-    to_at: *mut off_t,
-    len: size_t,
-    flags: c_uint,
-) -> ssize_t {
-    for socket in [from, to].into_iter().filter_map(Socket::of) {
-        evict::leave_at_once(socket);
-    }
-    // SAFETY: the arguments are the program's.
-    unsafe { real::splice(from, from_at, to, to_at, len, flags) }
 }

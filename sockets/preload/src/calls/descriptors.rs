@@ -3,7 +3,6 @@
 use crate::place::State;
 use crate::process::{self, Socket};
 use crate::{carried, errno, evict, join, kernel, life, real, registration, watch};
-use bertha_sockets_machine::Source;
 use libc::{c_int, c_uint, c_ulong};
 use std::sync::atomic::Ordering;
 
@@ -166,13 +165,7 @@ unsafe extern "C-unwind" fn ioctl(fd: c_int, request: c_ulong, argument: usize) 
 fn unread(socket: Socket) -> Option<c_int> {
     let mut receiving = socket.place.receiving().ok()?;
     let (receiver, side) = receiving.parts()?;
-    let bytes = match receiver.next(side).ok()? {
-        Source::Ring => receiver.waiting(side, 1 << 30),
-        Source::Bells(_) => 0,
-        Source::Carrier => {
-            let unread = usize::try_from(kernel::unread(socket.fd)?).ok()?;
-            receiver.data_among(side, unread).ok()?
-        }
-    };
-    c_int::try_from(bytes).ok()
+    receiver.next(side).ok()?;
+    let ahead = receiver.ahead(side, kernel::unread(socket.fd)?, 1 << 30).ok()?;
+    c_int::try_from(ahead.total()).ok()
 }

@@ -3,6 +3,9 @@
 mod data;
 mod descriptors;
 mod epoll;
+mod files;
+#[cfg(target_arch = "x86_64")]
+mod lists;
 mod poll;
 mod programs;
 mod select;

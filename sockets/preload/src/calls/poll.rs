@@ -52,6 +52,9 @@ fn wait(
                 _ => ready::is_readable(socket),
             };
             entry.revents = entry.revents & !IN | if is_in { entry.events & IN } else { 0 };
+            if ready::has_error(socket) {
+                entry.revents |= libc::POLLERR;
+            }
         }
         let ready = entries.iter().filter(|entry| entry.revents != 0).count();
         if ready > 0 || found == 0 && !is_ready || deadline.is_over() {

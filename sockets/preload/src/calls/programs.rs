@@ -15,7 +15,7 @@ fn with_new_program(call: impl FnOnce() -> c_int) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn execve(
+pub(super) unsafe extern "C-unwind" fn execve(
     path: *const c_char,
     arguments: *const *const c_char,
     environment: *const *const c_char,
@@ -25,13 +25,13 @@ unsafe extern "C-unwind" fn execve(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn execv(path: *const c_char, arguments: *const *const c_char) -> c_int {
+pub(super) unsafe extern "C-unwind" fn execv(path: *const c_char, arguments: *const *const c_char) -> c_int {
     // SAFETY: the arguments are the program's.
     with_new_program(|| unsafe { real::execv(path, arguments) })
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn execvp(path: *const c_char, arguments: *const *const c_char) -> c_int {
+pub(super) unsafe extern "C-unwind" fn execvp(path: *const c_char, arguments: *const *const c_char) -> c_int {
     // SAFETY: the arguments are the program's.
     with_new_program(|| unsafe { real::execvp(path, arguments) })
 }

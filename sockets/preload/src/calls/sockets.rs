@@ -3,7 +3,9 @@
 use crate::place::State;
 use crate::process::Socket;
 use crate::{device, errno, evict, life, real};
+use bertha_sockets_machine::control::Field;
 use libc::{c_int, c_void, sockaddr, socklen_t};
+use std::slice;
 use std::sync::atomic::Ordering;
 
 #[unsafe(no_mangle)]
@@ -73,16 +75,33 @@ unsafe extern "C-unwind" fn connect(fd: c_int, address: *const sockaddr, len: so
 
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn shutdown(fd: c_int, how: c_int) -> c_int {
-    if let Some(socket) = Socket::of(fd)
-        && how != libc::SHUT_RD
-    {
-        // Later writes go to the kernel, which refuses them.
-        let _sending = socket.place.sending();
-        socket.place.is_shut.store(true, Ordering::Relaxed);
+    if let Some(socket) = Socket::of(fd) {
+        shut(socket, how);
     }
     device::shutting(fd, how);
     // SAFETY: the arguments are the program's.
     unsafe { real::shutdown(fd, how) }
+}
+
+fn shut(socket: Socket, how: c_int) {
+    let place = socket.place;
+    if matches!(how, libc::SHUT_WR | libc::SHUT_RDWR) {
+        // Later writes go to the kernel, which refuses them.
+        let _sending = place.sending();
+        place.is_shut.store(true, Ordering::Relaxed);
+    }
+    if matches!(how, libc::SHUT_RD | libc::SHUT_RDWR) {
+        place.is_read_shut.store(true, Ordering::Relaxed);
+    }
+    let is_over = place.is_shut.load(Ordering::Relaxed) && place.is_read_shut.load(Ordering::Relaxed);
+    if is_over
+        && place.state() == State::Paired
+        && let Some(receiving) = socket.receiving()
+        && let Some(side) = receiving.side()
+    {
+        // The other end writes to the kernel from now on, which answers by a reset.
+        side.control.set(Field::Gone, 1);
+    }
 }
 
 /// An option of which this library keeps the program's value while the socket has memory.
@@ -131,7 +150,7 @@ unsafe extern "C-unwind" fn setsockopt(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn getsockopt(
+pub(super) unsafe extern "C-unwind" fn getsockopt(
     fd: c_int,
     level: c_int,
     name: c_int,
@@ -144,6 +163,15 @@ unsafe extern "C-unwind" fn getsockopt(
     // SAFETY: the arguments are the program's.
     let done = unsafe { real::getsockopt(fd, level, name, value, len) };
     if done == 0
+        && (level, name) == (libc::SOL_SOCKET, libc::SO_ERROR)
+        && let Some(socket) = Socket::of(fd)
+    {
+        // SAFETY: the kernel has written the length.
+        let len = unsafe { *len }.min(4) as usize;
+        // SAFETY: the kernel has written so many bytes there.
+        tell_error(socket, unsafe { slice::from_raw_parts_mut(value.cast(), len) });
+    }
+    if done == 0
         && let Some(kept) = Socket::of(fd).and_then(|socket| kept(socket, level, name))
         // SAFETY: the kernel has written the length.
         && unsafe { *len } as usize == size_of::<c_int>()
@@ -153,4 +181,13 @@ unsafe extern "C-unwind" fn getsockopt(
         unsafe { value.cast::<c_int>().write_unaligned(kept) };
     }
     done
+}
+
+/// Puts an error that was kept for the program into the place of no error.
+#[cold]
+fn tell_error(socket: Socket, value: &mut [u8]) {
+    if value.iter().all(|byte| *byte == 0) {
+        let kept = socket.place.error.swap(0, Ordering::Relaxed).to_ne_bytes();
+        value.copy_from_slice(&kept[..value.len()]);
+    }
 }
