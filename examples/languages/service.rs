@@ -84,7 +84,7 @@ pub(crate) async fn serve(codec: &str, address: &str) -> Outcome {
 pub(crate) async fn ask(codec: &str, address: &str, text: &str) -> Outcome {
     with_codec!(codec, codec => {
         let connection = make_stack!(Rpc::new().codec(&codec)).connect(Tcp::new(), address).await?;
-        let words = WordsClient::new(Client::new(connection).codec(codec).deadline(Duration::from_secs(10)));
+        let words = WordsClient::new(Client::new(connection).codec(codec).deadline(Duration::from_secs(30)));
         let count = words.count(text.to_owned()).await?;
         println!("{} letters, {} words", count.letters, count.words);
         let mut split = words.split(text.to_owned()).await?;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* The time of a call that does not take long, in milliseconds. */
-#define SOON 10000
+#define SOON 30000
 
 /* Ends the program with the text of an error. */
 static inline void check(int code) {

@@ -44,11 +44,11 @@ async def serve(codec, address):
 
 async def ask(codec, address, text):
     async with bertha.call(Words, "tcp", address, codec=codec) as words:
-        count = await words.count(text, deadline=10)
+        count = await words.count(text, deadline=30)
         print(f"{count.letters} letters, {count.words} words")
-        async for word in words.split(text, deadline=10):
+        async for word in words.split(text, deadline=30):
             print(word)
-        print(await words.join("-", text.split(), deadline=10))
+        print(await words.join("-", text.split(), deadline=30))
         try:
             await words.sleep(60_000, deadline=0.05)
         except bertha.CallTimedOut:
