@@ -61,7 +61,7 @@ pub(crate) async fn hear(
 /// Takes an application, whose party this is.
 pub(crate) async fn share(link: Arc<Link>, mut socket: UnixStream, state: &State) -> Result<Attached, Error> {
     let ends = StdStream::pair().map_err(|error| {
-        Error::new(ErrorKind::Exhausted, format!("the daemon has no room for an application: {error}"))
+        Error::new(ErrorKind::Io, format!("the daemon has no room for an application: {error}"))
     });
     if let Err(reason) = &ends {
         tell_in_time(&mut socket, reason).await;

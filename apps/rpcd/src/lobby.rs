@@ -161,7 +161,7 @@ mod tests {
     fn a_newcomer_has_the_place_of_the_longest_silent_of_the_user_with_most() {
         let lobby = Lobby::new(4);
         let mut visitors: Vec<_> = [7, 5, 5, 6].map(|user| lobby.enter(user).0).into();
-        assert_eq!(given_up(&visitors), []);
+        assert!(given_up(&visitors).is_empty());
         let (newcomer, instead_of) = lobby.enter(8);
         visitors.push(newcomer);
         assert_eq!((instead_of, given_up(&visitors)), (Some(5), vec![1]));
@@ -179,12 +179,8 @@ mod tests {
         assert!(lobby.has_room().now_or_never().is_some());
         let _second = lobby.enter(5).0;
         assert!(lobby.has_room().now_or_never().is_none());
-        let begun = Instant::now();
         lobby.has_room().await;
-        assert!(
-            begun.elapsed() + Duration::from_millis(1) >= GRACE / 2
-                && first.given_up().now_or_never().is_none()
-        );
+        assert!(first.given_up().now_or_never().is_none(), "none is given up without a newcomer");
         let third = lobby.enter(5).0;
         drop(third);
         assert!(lobby.has_room().now_or_never().is_some());

@@ -66,7 +66,7 @@ impl Between {
         }
         let (servers, dedicated) = (Servers::new(GrpcTls::default()), Dedicated::default());
         let state =
-            State::new(services, Kinds::default(), servers, dedicated, Users::Same, Waiting::Park, HEAP);
+            State::new(services, Kinds::new(None), servers, dedicated, Users::Same, Waiting::Park, HEAP);
         Self { typed, caller: Some(caller), server: Some(server), state, _dials: dials }
     }
 
