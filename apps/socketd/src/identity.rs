@@ -41,6 +41,11 @@ impl Identity {
         })
     }
 
+    #[cfg(test)]
+    pub(crate) fn new(namespace: u64, local: SocketAddr, peer: SocketAddr) -> Self {
+        Self { namespace, local, peer }
+    }
+
     /// Returns the other end of the same connection.
     pub(crate) fn other(self) -> Self {
         Self { namespace: self.namespace, local: self.peer, peer: self.local }

@@ -1,12 +1,12 @@
 //! The list of the sockets of this machine, for a person who asks.
 
+use crate::crowd::Crowd;
 use crate::identity::Identity;
 use bertha_runtime::tokio::Credentials;
 use bertha_sockets_machine::control::Field;
 use bertha_sockets_machine::{Direction, Layout};
 use rustix::io::pread;
 use rustix::process::{Pid, test_kill_process};
-use std::collections::VecDeque;
 use std::fmt::Write;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
@@ -38,29 +38,23 @@ struct Refusal {
 #[derive(Debug)]
 pub(crate) struct List {
     layout: Layout,
-    pairs: VecDeque<Pair>,
-    refusals: VecDeque<Refusal>,
+    pairs: Crowd<Pair>,
+    refusals: Crowd<Refusal>,
 }
 
 impl List {
     pub(crate) fn new(layout: Layout) -> Self {
-        Self { layout, pairs: VecDeque::new(), refusals: VecDeque::new() }
+        Self { layout, pairs: Crowd::new(PAIRS), refusals: Crowd::new(REFUSALS) }
     }
 
     /// Remembers two ends that share memory. The file takes no more memory than they have mapped.
     pub(crate) fn paired(&mut self, identity: Identity, ends: [Credentials; 2], memory: OwnedFd) {
-        if self.pairs.len() == PAIRS {
-            self.pairs.pop_front();
-        }
-        self.pairs.push_back(Pair { since: Instant::now(), identity, ends, memory });
+        self.pairs.add(ends[0].user, Pair { since: Instant::now(), identity, ends, memory });
     }
 
     /// Remembers a socket that stays with the kernel.
     pub(crate) fn refused(&mut self, identity: Identity, owner: Credentials, reason: &'static str) {
-        if self.refusals.len() == REFUSALS {
-            self.refusals.pop_front();
-        }
-        self.refusals.push_back(Refusal { since: Instant::now(), identity, owner, reason });
+        self.refusals.add(owner.user, Refusal { since: Instant::now(), identity, owner, reason });
     }
 
     /// Forgets connections that are over, so that their memory is free.
@@ -82,7 +76,7 @@ impl List {
         self.sweep();
         let mut text = String::new();
         let sees = |owner: &Credentials| asker == 0 || asker == owner.user;
-        for pair in &self.pairs {
+        for pair in self.pairs.iter() {
             let sides =
                 [(Direction::FromClient, pair.identity), (Direction::FromServer, pair.identity.other())];
             for ((direction, identity), owner) in

@@ -8,7 +8,9 @@
 
 #![forbid(unsafe_code)]
 
+mod claims;
 mod command;
+mod crowd;
 mod hello;
 mod identity;
 mod list;

@@ -1,69 +1,79 @@
 //! Ends that wait for their other ends.
 
+use crate::crowd::Crowd;
 use crate::identity::Identity;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// The ends that wait at most. A newcomer takes the place of the end that has waited longest.
+/// The ends that wait at most. A newcomer takes the place of an end of the user who has most.
 pub(crate) const PLACES: usize = 4096;
 
 /// The time that an end waits. Its other end counts the same messages, and comes with one of the next.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Ends that wait for their other ends, with what belongs to each.
+/// An end that waits for its other end.
 #[derive(Debug)]
-pub(crate) struct Waiting<V> {
-    ends: HashMap<Identity, (u64, V)>,
-    /// The ends by age; those that have gone, too, up to their time.
-    order: VecDeque<(Instant, u64, Identity)>,
-    next: u64,
+pub(crate) struct End<V> {
+    pub(crate) identity: Identity,
+    pub(crate) visitor: V,
+    /// Why it gets no memory, if nothing else comes.
+    pub(crate) reason: &'static str,
 }
 
-impl<V> Default for Waiting<V> {
-    fn default() -> Self {
-        Self { ends: HashMap::new(), order: VecDeque::new(), next: 0 }
-    }
+/// Ends that wait for their other ends.
+#[derive(Debug)]
+pub(crate) struct Waiting<V> {
+    ends: Crowd<(Instant, End<V>)>,
+    numbers: HashMap<Identity, u64>,
 }
 
 impl<V> Waiting<V> {
-    /// Returns the other end of a newcomer, which waits no more.
-    pub(crate) fn take_other(&mut self, identity: Identity) -> Option<V> {
-        self.ends.remove(&identity.other()).map(|(_, visitor)| visitor)
+    /// Makes room for so many ends.
+    pub(crate) fn new(places: usize) -> Self {
+        Self { ends: Crowd::new(places), numbers: HashMap::new() }
     }
 
-    /// Lets an end wait. Returns an end that has to go for it: an earlier claim of the same end, or the oldest.
-    pub(crate) fn add(&mut self, identity: Identity, visitor: V, now: Instant) -> Option<V> {
-        self.next += 1;
-        let earlier = self.ends.insert(identity, (self.next, visitor)).map(|(_, visitor)| visitor);
-        self.order.push_back((now, self.next, identity));
-        earlier.or_else(|| if self.ends.len() > PLACES { self.pop() } else { None })
+    /// Returns the other end of a newcomer, which waits no more.
+    pub(crate) fn take_other(&mut self, identity: Identity) -> Option<End<V>> {
+        self.take(identity.other())
+    }
+
+    /// Lets an end of a user wait. Returns the ends that have to go for it: an earlier claim of the same end, and one too many.
+    pub(crate) fn add(
+        &mut self,
+        user: u32,
+        end: End<V>,
+        now: Instant,
+    ) -> impl Iterator<Item = End<V>> + use<V> {
+        let identity = end.identity;
+        let earlier = self.take(identity);
+        let (number, gone) = self.ends.add(user, (now, end));
+        self.numbers.insert(identity, number);
+        let gone = self.left(gone);
+        earlier.into_iter().chain(gone)
     }
 
     /// Returns an end whose time is up.
-    pub(crate) fn expired(&mut self, now: Instant) -> Option<(Identity, V)> {
-        loop {
-            let (since, number, identity) = *self.order.front()?;
-            if now.saturating_duration_since(since) < PATIENCE && self.order.len() <= 2 * PLACES {
-                return None;
-            }
-            self.order.pop_front();
-            if let Some(visitor) = self.remove(number, identity) {
-                return Some((identity, visitor));
-            }
-        }
+    pub(crate) fn expired(&mut self, now: Instant) -> Option<End<V>> {
+        let gone = self.ends.pop_oldest_if(|(since, _)| now.saturating_duration_since(*since) >= PATIENCE);
+        self.left(gone)
     }
 
-    fn pop(&mut self) -> Option<V> {
-        while let Some((_, number, identity)) = self.order.pop_front() {
-            if let Some(visitor) = self.remove(number, identity) {
-                return Some(visitor);
-            }
-        }
-        None
+    /// Takes out the end that goes first if there is a lack.
+    pub(crate) fn pop(&mut self) -> Option<End<V>> {
+        let gone = self.ends.pop();
+        self.left(gone)
     }
 
-    fn remove(&mut self, number: u64, identity: Identity) -> Option<V> {
-        let is_same = self.ends.get(&identity).is_some_and(|(found, _)| *found == number);
-        if is_same { self.ends.remove(&identity).map(|(_, visitor)| visitor) } else { None }
+    fn take(&mut self, identity: Identity) -> Option<End<V>> {
+        let number = self.numbers.remove(&identity)?;
+        self.ends.remove(number).map(|(_, end)| end)
+    }
+
+    /// Forgets the number of an end that has left.
+    fn left(&mut self, gone: Option<(Instant, End<V>)>) -> Option<End<V>> {
+        let (_, end) = gone?;
+        self.numbers.remove(&end.identity);
+        Some(end)
     }
 }

@@ -1,13 +1,12 @@
 //! The daemon's socket, and its visitors.
 
+use crate::claims::{Claims, Visitor, tell};
+use crate::crowd::Crowd;
 use crate::hello::{self, Hello};
 use crate::identity::Identity;
-use crate::list::List;
-use crate::message;
-use crate::pairing::Waiting;
+use crate::pairing::PLACES;
 use crate::stack::Engine;
 use bertha_core::Error;
-use bertha_datapath_shm::{Users, sealed_memory};
 use bertha_runtime::tokio::Credentials;
 use bertha_runtime::tokio::SocketFile;
 use bertha_runtime::tokio::descriptors::{close_aside, raise_limit};
@@ -15,21 +14,21 @@ use bertha_sockets_machine::Layout;
 use bertha_sockets_machine::protocol::Answer;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, listen, socket_with};
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::fs::{Permissions, set_permissions};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener as StdListener;
 use std::path::Path;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::task::{AbortHandle, LocalSet, spawn_local};
+use tokio::task::{AbortHandle, LocalSet, spawn_local, yield_now};
 use tokio::time::{interval, sleep, timeout};
 
 /// The time that a visitor has for its first message, which it sends with its connection.
 const SAID: Duration = Duration::from_secs(1);
 
-/// The visitors that have said nothing, at most. A newcomer takes the place of the oldest.
+/// The visitors that have said nothing, at most. A newcomer takes the place of one of the user who has most.
 const SILENT: usize = 256;
 
 /// The visitors that wait to be accepted.
@@ -38,40 +37,28 @@ const BACKLOG: i32 = 1024;
 /// The time between looks at ends whose time is up.
 const SWEEP: Duration = Duration::from_millis(500);
 
-/// An end that waits for its other end.
-#[derive(Debug)]
-struct Visitor {
-    socket: UnixStream,
-    owner: Credentials,
-}
-
-#[derive(Debug)]
-struct State {
-    layout: Layout,
-    waiting: Waiting<Visitor>,
-    list: List,
-}
-
 /// The daemon.
 #[derive(Debug)]
 pub(crate) struct Server {
     listener: UnixListener,
-    state: Rc<RefCell<State>>,
+    claims: Rc<RefCell<Claims>>,
     engine: Rc<Engine>,
     _file: SocketFile,
 }
 
 impl Server {
-    /// Listens at a path.
+    /// Listens at a path, which all users may open whom its folder lets in.
     pub(crate) fn listen(path: &Path, layout: Layout) -> io::Result<Self> {
         raise_limit();
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         let file = SocketFile::bind(&socket, path)?;
+        // The folder's rights decide who comes here, and not the mask of this process: visitors are told apart by their users.
+        set_permissions(path, Permissions::from_mode(0o666))?;
         listen(&socket, BACKLOG)?;
         let listener = UnixListener::from_std(StdListener::from(socket))?;
-        let state = State { layout, waiting: Waiting::default(), list: List::new(layout) };
-        Ok(Self { listener, state: Rc::new(RefCell::new(state)), engine: Engine::new()?, _file: file })
+        let claims = Rc::new(RefCell::new(Claims::new(layout, PLACES)));
+        Ok(Self { listener, claims, engine: Engine::new()?, _file: file })
     }
 
     /// Serves visitors for ever.
@@ -81,54 +68,59 @@ impl Server {
 
     async fn serve_locally(self) -> Result<(), Error> {
         let mut sweeps = interval(SWEEP);
-        let mut silent = VecDeque::new();
+        let mut silent = Crowd::new(SILENT);
         loop {
             tokio::select! {
                 accepted = self.listener.accept() => match accepted {
-                    Ok((visitor, _)) => self.welcome(visitor, &mut silent),
+                    Ok((visitor, _)) => {
+                        self.welcome(visitor, &mut silent);
+                        // What it has said already is heard before many others come, for which a silent one goes.
+                        yield_now().await;
+                    }
                     Err(error) => {
                         tracing::warn!(%error, "no visitor can be accepted");
-                        // A lack of descriptors: the visitor that has been silent longest leaves one.
-                        silent.pop_front().iter().for_each(AbortHandle::abort);
+                        // A lack of descriptors: a visitor that has said nothing leaves one, or else an end that waits.
+                        match silent.pop() {
+                            Some(visitor) => visitor.abort(),
+                            None => self.claims.borrow_mut().make_room(),
+                        }
                         sleep(Duration::from_millis(10)).await;
                     }
                 },
-                _ = sweeps.tick() => self.state.borrow_mut().sweep(),
+                _ = sweeps.tick() => self.claims.borrow_mut().sweep(),
             }
         }
     }
 
-    fn welcome(&self, visitor: UnixStream, silent: &mut VecDeque<AbortHandle>) {
+    fn welcome(&self, visitor: UnixStream, silent: &mut Crowd<AbortHandle>) {
         silent.retain(|visitor: &AbortHandle| !visitor.is_finished());
-        if silent.len() >= SILENT {
-            silent.pop_front().iter().for_each(AbortHandle::abort);
-        }
-        let (state, engine) = (self.state.clone(), self.engine.clone());
+        let Ok(owner) = Credentials::of_peer(&visitor) else { return };
+        let (claims, engine) = (self.claims.clone(), self.engine.clone());
         let task = spawn_local(async move {
             match timeout(SAID, hello::receive(&visitor)).await {
                 Ok(Ok(Hello::Pair(socket))) => {
                     let identity = Identity::of(&socket);
                     // It is the visitor's socket, whose last close may wait.
                     close_aside(socket);
-                    match (identity, Credentials::of_peer(&visitor)) {
-                        (Ok(identity), Ok(owner)) => {
-                            state.borrow_mut().pair(identity, Visitor { socket: visitor, owner });
+                    match identity {
+                        Ok(identity) => {
+                            claims.borrow_mut().pair(identity, Visitor { socket: visitor, owner })
                         }
-                        _ => tell(&visitor, Answer::Refused, None),
+                        Err(_) => tell(&visitor, Answer::Refused, None),
                     }
                 }
                 Ok(Ok(Hello::Carry(wish, socket))) => engine.serve(&visitor, wish, socket).await,
                 Ok(Ok(Hello::List)) => {
-                    if let Ok(owner) = Credentials::of_peer(&visitor) {
-                        let mut lines = state.borrow_mut().list.lines(owner.user);
-                        lines.push_str(&engine.lines(owner.user));
-                        let _ = timeout(SAID, write_all(&visitor, lines.as_bytes())).await;
-                    }
+                    let mut lines = claims.borrow_mut().lines(owner.user);
+                    lines.push_str(&engine.lines(owner.user));
+                    let _ = timeout(SAID, write_all(&visitor, lines.as_bytes())).await;
                 }
                 _ => tracing::debug!("a visitor said nothing that is known"),
             }
         });
-        silent.push_back(task.abort_handle());
+        if let (_, Some(visitor)) = silent.add(owner.user, task.abort_handle()) {
+            visitor.abort();
+        }
     }
 }
 
@@ -142,52 +134,4 @@ async fn write_all(visitor: &UnixStream, mut bytes: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-impl State {
-    fn pair(&mut self, identity: Identity, newcomer: Visitor) {
-        let Some(other) = self.waiting.take_other(identity) else {
-            if let Some(gone) = self.waiting.add(identity, newcomer, Instant::now()) {
-                self.list.refused(identity, gone.owner, "too many wait");
-                tell(&gone.socket, Answer::Refused, None);
-            }
-            return;
-        };
-        if !Users::Only(vec![other.owner.user]).contain(newcomer.owner.user) {
-            for (identity, end) in [(identity.other(), other), (identity, newcomer)] {
-                self.list.refused(identity, end.owner, "the other end is of another user");
-                tell(&end.socket, Answer::Refused, None);
-            }
-            return;
-        }
-        let memory = match sealed_memory(self.layout.memory_bytes()) {
-            Ok(memory) => memory,
-            Err(error) => {
-                tracing::warn!(%error, "there is no memory for a connection");
-                for end in [other, newcomer] {
-                    tell(&end.socket, Answer::Refused, None);
-                }
-                return;
-            }
-        };
-        let bytes = self.layout.ring_bytes() as u64;
-        tell(&other.socket, Answer::Client(bytes), Some(&memory));
-        tell(&newcomer.socket, Answer::Server(bytes), Some(&memory));
-        self.list.paired(identity.other(), [other.owner, newcomer.owner], memory);
-    }
-
-    fn sweep(&mut self) {
-        while let Some((identity, end)) = self.waiting.expired(Instant::now()) {
-            self.list.refused(identity, end.owner, "the other end has not asked");
-            tell(&end.socket, Answer::Refused, None);
-        }
-        self.list.sweep();
-    }
-}
-
-/// Answers a visitor, which has gone if it can't take the answer.
-fn tell(visitor: &UnixStream, answer: Answer, memory: Option<&OwnedFd>) {
-    if let Err(error) = message::send(visitor, &answer.encode(), memory.map(AsFd::as_fd)) {
-        tracing::debug!(%error, "a visitor has no answer");
-    }
 }

@@ -1,6 +1,8 @@
 //! A daemon, and programs under the library.
 
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -21,6 +23,17 @@ pub(crate) fn has_python() -> bool {
 /// Returns the shared library, which lies beside the tests.
 pub(crate) fn library() -> PathBuf {
     std::env::current_exe().unwrap().with_file_name("libbertha_sockets.so")
+}
+
+/// Does something as another user.
+pub(crate) fn as_user<T: Send>(user: u32, what: impl FnOnce() -> T + Send) -> T {
+    let acting = || {
+        let user = rustix::process::Uid::from_raw(user);
+        // Of this thread alone.
+        rustix::thread::set_thread_res_uid(user, user, user).unwrap();
+        what()
+    };
+    std::thread::scope(|scope| scope.spawn(acting).join().unwrap())
 }
 
 /// A process that ends with the test.
@@ -49,6 +62,11 @@ impl Machine {
             std::thread::sleep(Duration::from_millis(5));
         }
         machine
+    }
+
+    /// Lets other users into the folder of the socket.
+    pub(crate) fn open_folder(&self) {
+        std::fs::set_permissions(self.folder.path(), Permissions::from_mode(0o755)).unwrap();
     }
 
     pub(crate) fn socket(&self) -> PathBuf {

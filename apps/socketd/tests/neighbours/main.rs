@@ -9,3 +9,4 @@ mod programs;
 mod redis;
 mod strangers;
 mod streams;
+mod users;

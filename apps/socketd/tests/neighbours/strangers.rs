@@ -15,7 +15,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 /// Says hello with a descriptor.
-fn hand_over(machine: &Machine, descriptor: BorrowedFd<'_>) -> UnixStream {
+pub(crate) fn hand_over(machine: &Machine, descriptor: BorrowedFd<'_>) -> UnixStream {
     let daemon = UnixStream::connect(machine.socket()).unwrap();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
@@ -26,7 +26,7 @@ fn hand_over(machine: &Machine, descriptor: BorrowedFd<'_>) -> UnixStream {
 }
 
 /// Returns the code of the answer, and the memory.
-fn answer(daemon: &UnixStream) -> (u8, Option<File>) {
+pub(crate) fn answer(daemon: &UnixStream) -> (u8, Option<File>) {
     let mut bytes = [0; 16];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -38,7 +38,7 @@ fn answer(daemon: &UnixStream) -> (u8, Option<File>) {
     (bytes[0], file.map(File::from))
 }
 
-fn connection() -> (TcpStream, TcpStream) {
+pub(crate) fn connection() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     (client, listener.accept().unwrap().0)
