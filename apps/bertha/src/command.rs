@@ -46,7 +46,7 @@ impl Arguments {
             Command::Inspect(inspect) => inspect.execute(termination).await,
             Command::Top(top) => top.execute(termination).await,
             Command::Rpcd(rpcd) => rpcd.execute(termination).await,
-            Command::Run(run) => run.execute(),
+            Command::Run(run) => run.execute(termination),
             Command::Sockets(sockets) => sockets.execute(termination).await,
             #[cfg(feature = "tcp")]
             Command::Tcp(tcp) => tcp.execute(termination).await,

@@ -2,6 +2,7 @@
 
 use crate::run_stack::StackOptions;
 use bertha::{Error, ErrorKind};
+use bertha_program::Termination;
 use clap::Args;
 use std::env::current_exe;
 use std::ffi::{OsStr, OsString};
@@ -44,7 +45,7 @@ pub(crate) struct Run {
 
 impl Run {
     /// Becomes the program. Returns only if that fails.
-    pub(crate) fn execute(self) -> Result<(), Error> {
+    pub(crate) fn execute(self, termination: &Termination) -> Result<(), Error> {
         let library = self.library()?;
         let Some((program, arguments)) = self.command.split_first() else {
             return Err(Error::new(ErrorKind::Invalid, "no program is named"));
@@ -59,6 +60,7 @@ impl Run {
             Some(settings) => command.env("BERTHA_SOCKETS_STACK", settings),
             None => command.env_remove("BERTHA_SOCKETS_STACK"),
         };
+        termination.give_back()?;
         let error = command.exec();
         Err(Error::of_file(format_args!("cannot run {}", program.display()), error))
     }

@@ -28,6 +28,13 @@ struct Coming {
     holds: Arc<Holds>,
 }
 
+fn signals() -> SigSet {
+    let mut signals = SigSet::empty();
+    signals.add(Signal::SIGINT);
+    signals.add(Signal::SIGTERM);
+    signals
+}
+
 impl Termination {
     /// Makes the signals wait for this value, instead of ending the process. The caller must do so before the
     /// program has other threads: threads that begin later inherit the setting, and an earlier thread would
@@ -36,9 +43,7 @@ impl Termination {
     /// # Errors
     /// Errors of the system.
     pub fn expect() -> io::Result<Self> {
-        let mut signals = SigSet::empty();
-        signals.add(Signal::SIGINT);
-        signals.add(Signal::SIGTERM);
+        let signals = signals();
         signals.thread_block()?;
         let coming = Arc::new(Coming::default());
         let told = coming.clone();
@@ -52,6 +57,14 @@ impl Termination {
             }
         })?;
         Ok(Self(coming))
+    }
+
+    /// Lets the signals end the process again, for a program that takes its place: it inherits what this thread blocks.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub fn give_back(&self) -> io::Result<()> {
+        Ok(signals().thread_unblock()?)
     }
 
     /// Returns true if a signal has interrupted work.
