@@ -45,7 +45,7 @@ impl Credit {
         done
     }
 
-    /// Returns true if nothing more is heard now. Whoever asks is asked again when that has ended.
+    /// Returns true if nothing more is heard now. Its task is polled again when that has ended.
     pub(super) fn is_paused(&self) -> bool {
         self.is_paused.load(Ordering::Relaxed)
     }
