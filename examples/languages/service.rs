@@ -85,9 +85,10 @@ pub(crate) async fn ask(codec: &str, address: &str, text: &str) -> Outcome {
     with_codec!(codec, codec => {
         let connection = make_stack!(Rpc::new().codec(&codec)).connect(Tcp::new(), address).await?;
         let words = WordsClient::new(Client::new(connection).codec(codec).deadline(Duration::from_secs(30)));
-        let count = words.count(text.to_owned()).await?;
+        let text = text.to_owned();
+        let count = words.count(text.clone()).await?;
         println!("{} letters, {} words", count.letters, count.words);
-        let mut split = words.split(text.to_owned()).await?;
+        let mut split = words.split(text.clone()).await?;
         while let Some(word) = split.next().await {
             println!("{}", word?);
         }

@@ -163,7 +163,6 @@ impl Arguments {
             dedicated: self.dedicated,
             peers,
             trials: self.trials,
-            ..Settings::default()
         };
         threads::start().await;
         let daemon = Daemon::listen(&self.socket, settings).await?;

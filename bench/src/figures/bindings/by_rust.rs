@@ -29,7 +29,9 @@ pub(super) fn echo(datapath: &str, count: usize, rounds: u64) -> Result<(), Erro
         }
     };
     // A budget of tokio would end after so many polls, since the echoes never give the thread back.
-    runtime.block_on(tokio::task::unconstrained(echoes)).map_err(Error::while_doing(ErrorKind::Bertha, "echoing in Rust"))
+    runtime
+        .block_on(tokio::task::unconstrained(echoes))
+        .map_err(Error::while_doing(ErrorKind::Bertha, "echoing in Rust"))
 }
 
 async fn over<D: Datapath + Clone>(
