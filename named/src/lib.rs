@@ -28,6 +28,7 @@ mod any;
 mod build;
 mod call_format;
 mod calls;
+mod connect;
 mod keys;
 mod layer;
 mod losses;
@@ -38,12 +39,13 @@ mod topics;
 mod transport;
 mod unknown;
 
-pub use any::{AnyConnection, AnyIncoming, Connecting, Listened, Listening, ToConnect, connect};
+pub use any::{AnyConnection, AnyIncoming, Connecting, Listened, Listening};
 pub use call_format::CallFormat;
 pub use calls::{
     AnyCall, AnyCaller, AnyResponses, AnyServer, ArrivedCall, Calling, RequestSender, RequestsToSend,
     ServerEnd, Serving, method, requests,
 };
+pub use connect::{ToConnect, connect};
 pub use keys::{Keys, Side};
 use layer::Layer;
 pub use losses::{Counted, Loss, Losses};

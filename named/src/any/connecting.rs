@@ -1,8 +1,7 @@
 //! Connecting over any datapath.
 
 use super::{AnyConnection, changing, fixed};
-use crate::{Counted, Options, OverDatapath, Side, Stack, Transport, Unknown};
-use bertha::core::BoxFuture;
+use crate::{Counted, Options, OverDatapath, Side, Stack};
 use bertha::prelude::*;
 use bertha::{Datapath, Destination, Error};
 use std::sync::Arc;
@@ -41,26 +40,6 @@ impl OverDatapath for Connecting {
         }
         Ok(fixed(stack.connect(datapath, to).settings(options.settings).await?))
     }
-}
-
-/// Work that ends in a connection.
-pub type ToConnect = BoxFuture<'static, Result<Arc<dyn AnyConnection>, Error>>;
-
-/// Returns the work of connecting by names: over a [datapath](Transport) to a server, or with the datapath `topic` to a topic, whose
-/// address is a `TopicAddress`.
-///
-/// # Errors
-/// [`Unknown`] for a name that there is not. The errors of the work are those of [`Connecting`], and of the
-/// service.
-pub fn connect(datapath: &str, address: &str, stack: &str, options: Options) -> Result<ToConnect, Unknown> {
-    let stack = stack.parse::<Stack>()?;
-    #[cfg(feature = "queue")]
-    if datapath == Transport::TOPIC {
-        let topic = address.parse::<crate::TopicAddress>()?;
-        return Ok(Box::pin(topic.open(stack, options)));
-    }
-    let datapath = datapath.parse::<Transport>()?;
-    Ok(Box::pin(datapath.run(Connecting::new(stack, address, options))))
 }
 
 /// Returns the name of the host in an address, for certificates.

@@ -3,8 +3,8 @@
 mod connecting;
 mod listening;
 
+pub use connecting::Connecting;
 pub(crate) use connecting::host_of;
-pub use connecting::{Connecting, ToConnect, connect};
 pub use listening::{AnyIncoming, Listened, Listening};
 
 use bertha::core::BoxFuture;

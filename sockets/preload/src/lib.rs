@@ -35,6 +35,7 @@ mod receive;
 mod registration;
 mod reset;
 mod settings;
+mod step;
 mod take;
 mod time;
 mod transmit;

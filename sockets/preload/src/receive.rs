@@ -4,6 +4,7 @@ use crate::parts::{NOTHING, PARTS, length};
 use crate::place::{Receiving, Refused, State};
 use crate::process::Socket;
 use crate::reset::reset;
+use crate::step::{IDLE, Step};
 use crate::time::Deadline;
 use crate::{errno, kernel, look, ready, take, transmit};
 use bertha_sockets_machine::Broken;
@@ -11,20 +12,6 @@ use bertha_sockets_machine::control::{CLOSED, Field};
 use libc::{c_int, iovec};
 use std::ptr::from_mut;
 use std::sync::atomic::Ordering;
-
-/// The times that a receiver wakes up for nothing before the other end has broken the rules.
-pub(crate) const IDLE: u32 = 64;
-
-/// The outcome of a try.
-pub(crate) enum Step {
-    Got(usize),
-    /// Nothing is there now.
-    Empty,
-    End,
-    Failed(c_int),
-    /// The descriptor is not this socket's any more, or the socket has no memory any more.
-    Elsewhere,
-}
 
 /// Receives into the parts, as `recvmsg` does. Returns `None` if libc has to, since the socket has no memory any more.
 pub(crate) fn receive(socket: Socket, parts: &[iovec], flags: c_int) -> Option<isize> {

@@ -2,7 +2,7 @@
 
 use crate::parts::{NOTHING, PARTS, cut, length, rest};
 use crate::process::Socket;
-use crate::receive::{IDLE, Step};
+use crate::step::{IDLE, Step};
 use crate::{errno, kernel, real};
 use bertha_sockets_machine::{Broken, Receiver, Side, Source};
 use libc::{c_int, iovec};

@@ -1,7 +1,6 @@
 //! Processes with an io_uring, which reads and writes past this library: they get no rings.
 
-use crate::{evict, process, real};
-use libc::{c_int, c_long};
+use libc::c_int;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// What is known: nothing, that there was none, or that there is one.
@@ -49,30 +48,7 @@ fn is_one(fd: c_int) -> bool {
     len == NAME.len() as isize && target == *NAME
 }
 
-/// Has all sockets go back to the kernel before the process makes an io_uring.
-#[cold]
-fn before_setup() {
+/// Records that the process makes an io_uring.
+pub(crate) fn is_made() {
     KNOWN.store(ONE, Ordering::Relaxed);
-    process::sockets().for_each(evict::leave);
-    for socket in process::sockets() {
-        evict::leave_at_once(socket);
-    }
-}
-
-/// Serves all processors of 64 bits: arguments behind `...` come as those that are named.
-#[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn syscall(
-    number: c_long,
-    a: usize,
-    b: usize,
-    c: usize,
-    d: usize,
-    e: usize,
-    f: usize,
-) -> c_long {
-    if number == libc::SYS_io_uring_setup {
-        before_setup();
-    }
-    // SAFETY: the arguments are the program's.
-    unsafe { real::syscall(number, a, b, c, d, e, f) }
 }

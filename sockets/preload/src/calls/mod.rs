@@ -10,3 +10,4 @@ mod poll;
 mod programs;
 mod select;
 mod sockets;
+mod uring;
