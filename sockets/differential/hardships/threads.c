@@ -18,9 +18,6 @@ static void on_alarm(int signal) {
 static void *count_all(void *fd) {
     unsigned char buffer[4096];
     static long count;
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, NULL);
     for (ssize_t got; (got = read(*(int *)fd, buffer, sizeof buffer)) > 0;) count += got;
     return &count;
 }
@@ -32,7 +29,12 @@ void write_in_handler(void) {
     long put = 0, *got;
     warm_pair(ends);
     shared = ends[0];
+    // The reader never runs the handler: it would wait there for room that it alone makes.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
     pthread_create(&reader, NULL, count_all, &ends[1]);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     struct sigaction action = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
     struct itimerval often = { { 0, 300 }, { 0, 300 } }, never = { { 0, 0 }, { 0, 0 } };
     sigaction(SIGALRM, &action, NULL);
