@@ -33,7 +33,7 @@ pub struct Message {
 /// The part of a message that was copied for engines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Copied {
-    /// All of it.
+    /// The whole message.
     #[default]
     Whole,
     /// The fields that the engines of a chain read at the time. Other addresses in the copy are those of the heap.

@@ -9,7 +9,7 @@ use bertha_ring::{Broken, Cursor, Word};
 pub struct Ahead {
     /// First on the carrier.
     pub before: u64,
-    /// In the ring.
+    /// Bytes in the ring.
     pub ring: usize,
     /// Bells on the carrier, which are no bytes of the stream.
     pub bells: u64,

@@ -12,7 +12,7 @@ const GRACE: Duration = Duration::from_millis(50);
 
 /// The connections at a Unix socket that have not yet said what they want, by their users. Clones are the same.
 ///
-/// There are so many at most. A newcomer has the place of the one that has waited longest, of the user with most of them: so those who say
+/// The number of places is fixed. A newcomer has the place of the one that has waited longest, of the user with most of them: so those who say
 /// nothing keep nobody out, and take no descriptors that others need.
 #[derive(Debug, Clone)]
 pub(crate) struct Lobby(Arc<Inner>);

@@ -3,7 +3,7 @@
 use libc::c_int;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// What is known: nothing, that there was none, or that there is one.
+/// The answer, once it is known: [`NONE`] or [`ONE`].
 static KNOWN: AtomicU8 = AtomicU8::new(0);
 
 const NONE: u8 = 1;

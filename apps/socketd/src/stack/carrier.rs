@@ -24,7 +24,7 @@ pub(super) struct Carrier {
     filler: usize,
 }
 
-/// What a program has sent.
+/// The bytes or the end that a program has sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Read {
     /// So many bytes.

@@ -21,11 +21,11 @@ static IS_ON: AtomicBool = AtomicBool::new(false);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
-    /// It is not carried.
+    /// The kernel has the socket.
     None = 0,
     Connecting = 1,
     Connected = 2,
-    /// It could not be connected.
+    /// The connection was not made.
     Failed = 3,
     Listening = 4,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Entry {
     pub(crate) nodelay: AtomicBool,
     /// True once `connect` has told the program that it is connected, which the kernel does once.
     told: AtomicBool,
-    /// Where children learn whether the socket was shut.
+    /// The directions that a process of the socket has shut.
     shut: AtomicU32,
     local: SharedPlace,
     peer: SharedPlace,
@@ -57,7 +57,7 @@ pub(crate) struct Entry {
 
 static ENTRIES: [Entry; DESCRIPTORS] = [const { Entry::new() }; DESCRIPTORS];
 
-/// What children share with their parent: the next number of a socket, and who was shut.
+/// Memory that children share with their parent: the next number of a socket, and the sockets that were shut.
 #[repr(C)]
 struct Shared {
     next: AtomicU32,

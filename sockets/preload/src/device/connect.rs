@@ -8,12 +8,12 @@ use bertha_sockets_machine::device::{CONNECT, Place};
 use libc::{c_int, sockaddr, socklen_t};
 use std::ptr::from_mut;
 
-/// How far a connection is.
+/// The state of a connection that is being made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Settled {
     NotYet,
     Connected,
-    /// It failed, with this error, which is told once.
+    /// The connection failed, with this error, which is told once.
     Failed(c_int),
 }
 
