@@ -383,7 +383,8 @@ fn part(socket: Socket, sending: &mut Sending<'_>, receiving: &mut Receiving<'_>
                 let linger = libc::linger { l_onoff: 1, l_linger: 0 };
                 kernel::set_option(socket.fd, libc::SOL_SOCKET, libc::SO_LINGER, &linger);
             }
-            out.control.set(Field::Ended, if is_unread { RESET } else { CLOSED });
+            let is_reset = is_unread || kernel::aborts(socket.fd);
+            out.control.set(Field::Ended, if is_reset { RESET } else { CLOSED });
             side.control.set(Field::Gone, 1);
             // A bell that nobody has read would make a reset of the end.
             if let Ok(Source::Bells(bells @ 1..)) = receiver.next(side)

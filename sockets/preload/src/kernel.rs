@@ -49,6 +49,16 @@ pub(crate) fn option(fd: c_int, level: c_int, name: c_int) -> Option<c_int> {
     (done == 0).then_some(value)
 }
 
+/// Returns true if a close of the socket is to reset the connection.
+pub(crate) fn aborts(fd: c_int) -> bool {
+    let mut linger = libc::linger { l_onoff: 0, l_linger: 0 };
+    let mut len = size_of::<libc::linger>() as u32;
+    let value = from_mut(&mut linger).cast();
+    // SAFETY: the value has this length.
+    let done = unsafe { real::getsockopt(fd, libc::SOL_SOCKET, libc::SO_LINGER, value, &raw mut len) };
+    done == 0 && linger.l_onoff != 0 && linger.l_linger == 0
+}
+
 /// Sets an option of the socket, to a value without pointers.
 pub(crate) fn set_option<T>(fd: c_int, level: c_int, name: c_int, value: &T) {
     // SAFETY: the value has this length.

@@ -38,6 +38,23 @@ fn an_end_without_a_close_is_an_end_of_the_stream() {
 }
 
 #[test]
+fn an_abort_is_a_reset() {
+    if !has_python() {
+        return;
+    }
+    let machine = Machine::start();
+    let mut server = machine.python(&["echo_until_reset"], false);
+    let port = server.line();
+    let mut client = machine.python(&["aborter", &port], false);
+    client.begin(&machine, 2);
+    client.expect("done");
+    assert_eq!(machine.moved().len(), 2);
+    client.go_on();
+    client.expect("ended");
+    server.expect("reset");
+}
+
+#[test]
 fn connections_outlive_the_daemon() {
     if !has_python() {
         return;

@@ -1,6 +1,6 @@
 """Programs that know nothing of Bertha. Each prints a line once it is ready, and another when it is done."""
 
-import os, select, socket, sys, threading, time
+import os, select, socket, struct, sys, threading, time
 
 
 def say(*words):
@@ -160,6 +160,31 @@ def sink():
         end = b""
     assert end == b"", end
     say("ended")
+
+
+def echo_until_reset():
+    connection = accepted()
+    try:
+        while data := connection.recv(1 << 16):
+            connection.sendall(data)
+        say("an end")
+    except ConnectionResetError:
+        say("reset")
+
+
+def aborter():
+    """Closes its connection so that the other end must not take it for whole."""
+    connection = connected()
+    for number in range(50):
+        begun(number)
+        connection.sendall(b"0123456789")
+        take(connection, 10)
+    say("done")
+    sys.stdin.readline()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+    say("ended")
+    sys.stdin.readline()
 
 
 def leaver():
