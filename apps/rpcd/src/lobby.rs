@@ -79,9 +79,12 @@ impl Lobby {
         (Visitor { lobby: self.clone(), user, number, given_up }, instead_of)
     }
 
-    /// Gives the connection up that has waited longest, of the user with most. Returns the user.
-    pub(crate) fn give_up(&self) -> Option<u32> {
-        self.0.waiting.lock().give_up(None)
+    /// Gives the connection up that has waited longest, of the user with most, if it has had its time. Returns the user.
+    pub(crate) fn give_up(&self, now: Instant) -> Option<u32> {
+        let mut waiting = self.0.waiting.lock();
+        let (number, user) = waiting.next(None)?;
+        let since = waiting.users.get(&user)?.get(&number)?.since;
+        if now < since + GRACE { None } else { waiting.give_up(None) }
     }
 }
 
@@ -169,7 +172,9 @@ mod tests {
         let (newcomer, instead_of) = lobby.enter(6);
         visitors.push(newcomer);
         assert_eq!((instead_of, given_up(&visitors)), (Some(6), vec![3]));
-        assert_eq!((lobby.give_up(), given_up(&visitors)), (Some(7), vec![0]));
+        let now = Instant::now();
+        assert_eq!(lobby.give_up(now), None, "it has just come, and is about to speak");
+        assert_eq!((lobby.give_up(now + GRACE), given_up(&visitors)), (Some(7), vec![0]));
     }
 
     #[tokio::test]
@@ -193,7 +198,10 @@ mod tests {
         visitors[0].leave();
         visitors[0].leave();
         let (last, instead_of) = lobby.enter(6);
-        assert_eq!((instead_of, lobby.give_up(), given_up(&visitors)), (None, Some(5), vec![1]));
+        assert_eq!(
+            (instead_of, lobby.give_up(Instant::now() + GRACE), given_up(&visitors)),
+            (None, Some(5), vec![1])
+        );
         drop((last, visitors));
         let waiting = lobby.0.waiting.lock();
         assert!(waiting.users.is_empty() && waiting.count == 0, "nothing is kept of those who have gone");

@@ -13,7 +13,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener as StdListener;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
@@ -89,7 +89,7 @@ impl UnixDoor {
                 }
                 Err(error) => {
                     not_taken.unaccepted(*door, &error);
-                    match lobby.give_up() {
+                    match lobby.give_up(Instant::now()) {
                         Some(user) => {
                             not_taken.given_up(*door, &format_args!("user {user}"));
                             sleep(SOON).await;
