@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod cannot_listen;
+mod crowd;
 mod documents;
 mod escape;
 pub mod exit;
@@ -22,6 +23,7 @@ pub mod values;
 mod watching;
 
 pub use cannot_listen::cannot_listen;
+pub use crowd::Crowd;
 pub use escape::escaped;
 pub use hold::Hold;
 pub use ready_for_signals::until_ready_for_signals;

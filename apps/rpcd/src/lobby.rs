@@ -1,7 +1,7 @@
 //! The connections at a Unix socket that have not yet said what they want.
 
+use bertha_program::Crowd;
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -19,32 +19,36 @@ pub(crate) struct Lobby(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<Crowd<One>>,
     /// Tells that a connection has left.
     left: Notify,
-}
-
-#[derive(Debug)]
-struct Waiting {
-    most: usize,
-    count: usize,
-    last: u64,
-    /// The connections of each user, by their numbers, which rise.
-    users: HashMap<u32, BTreeMap<u64, One>>,
 }
 
 /// A connection that waits.
 #[derive(Debug)]
 struct One {
+    user: u32,
     since: Instant,
     given_up: Arc<Notify>,
+}
+
+impl One {
+    /// Returns the time until which it is not given up.
+    fn stays_until(&self) -> Instant {
+        self.since + GRACE
+    }
+
+    /// Tells the connection that it is given up. Returns its user.
+    fn give_up(self) -> u32 {
+        self.given_up.notify_one();
+        self.user
+    }
 }
 
 /// A connection in a lobby, which it leaves when this is dropped, at the latest.
 #[derive(Debug)]
 pub(crate) struct Visitor {
     lobby: Lobby,
-    user: u32,
     number: u64,
     given_up: Arc<Notify>,
 }
@@ -52,14 +56,13 @@ pub(crate) struct Visitor {
 impl Lobby {
     /// Makes room for so many connections.
     pub(crate) fn new(most: usize) -> Self {
-        let waiting = Mutex::new(Waiting { most, count: 0, last: 0, users: HashMap::new() });
-        Self(Arc::new(Inner { waiting, left: Notify::new() }))
+        Self(Arc::new(Inner { waiting: Mutex::new(Crowd::new(most)), left: Notify::new() }))
     }
 
     /// Waits until there is room, or a connection to give up that has had its time.
     pub(crate) async fn has_room(&self) {
         loop {
-            let Some(left) = self.0.waiting.lock().not_before(Instant::now()) else { return };
+            let Some(left) = self.until_room(Instant::now()) else { return };
             tokio::select! {
                 () = sleep(left) => {}
                 () = self.0.left.notified() => {}
@@ -67,64 +70,28 @@ impl Lobby {
         }
     }
 
+    /// Returns the time that is left to the connection that is given up next, if there is no room without it.
+    fn until_room(&self, now: Instant) -> Option<Duration> {
+        let waiting = self.0.waiting.lock();
+        let next = if waiting.is_full() { waiting.first()? } else { return None };
+        next.stays_until().checked_duration_since(now).filter(|left| !left.is_zero())
+    }
+
     /// Takes a connection of a user in. Returns the user whose connection was given up for it, if there was no room.
     pub(crate) fn enter(&self, user: u32) -> (Visitor, Option<u32>) {
-        let mut waiting = self.0.waiting.lock();
-        let instead_of = if waiting.count < waiting.most { None } else { waiting.give_up(Some(user)) };
-        waiting.last += 1;
-        waiting.count += 1;
-        let (number, given_up) = (waiting.last, Arc::new(Notify::new()));
-        let one = One { since: Instant::now(), given_up: Arc::clone(&given_up) };
-        waiting.users.entry(user).or_default().insert(number, one);
-        (Visitor { lobby: self.clone(), user, number, given_up }, instead_of)
+        let given_up = Arc::new(Notify::new());
+        let one = One { user, since: Instant::now(), given_up: Arc::clone(&given_up) };
+        let (number, gone) = self.0.waiting.lock().add(user, one);
+        (Visitor { lobby: self.clone(), number, given_up }, gone.map(One::give_up))
     }
 
     /// Gives the connection up that has waited longest, of the user with most, if it has had its time. Returns the user.
     pub(crate) fn give_up(&self, now: Instant) -> Option<u32> {
         let mut waiting = self.0.waiting.lock();
-        let (number, user) = waiting.next(None)?;
-        let since = waiting.users.get(&user)?.get(&number)?.since;
-        if now < since + GRACE { None } else { waiting.give_up(None) }
-    }
-}
-
-impl Waiting {
-    /// Gives a connection up. Returns its user.
-    fn give_up(&mut self, newcomer: Option<u32>) -> Option<u32> {
-        let (number, user) = self.next(newcomer)?;
-        if let Some(one) = self.remove(user, number) {
-            one.given_up.notify_one();
-        }
-        Some(user)
-    }
-
-    /// Returns the number and the user of the connection that is given up next. A newcomer of a user counts as if it were there.
-    fn next(&self, newcomer: Option<u32>) -> Option<(u64, u32)> {
-        let has = |user: u32, waiting: &BTreeMap<_, _>| waiting.len() + usize::from(Some(user) == newcomer);
-        let most = self.users.iter().map(|(user, waiting)| has(*user, waiting)).max()?;
-        let of_most = self.users.iter().filter(|(user, waiting)| has(**user, waiting) == most);
-        of_most.filter_map(|(user, waiting)| Some((*waiting.first_key_value()?.0, *user))).min()
-    }
-
-    /// Returns the time that is left to the next connection, if there is no room without it.
-    fn not_before(&self, now: Instant) -> Option<Duration> {
-        if self.count < self.most {
+        if now < waiting.first()?.stays_until() {
             return None;
         }
-        let (number, user) = self.next(None)?;
-        let since = self.users.get(&user)?.get(&number)?.since;
-        (since + GRACE).checked_duration_since(now).filter(|left| !left.is_zero())
-    }
-
-    /// Removes a connection, if it is there.
-    fn remove(&mut self, user: u32, number: u64) -> Option<One> {
-        let waiting = self.users.get_mut(&user)?;
-        let removed = waiting.remove(&number);
-        self.count -= usize::from(removed.is_some());
-        if waiting.is_empty() {
-            self.users.remove(&user);
-        }
-        removed
+        waiting.pop().map(One::give_up)
     }
 }
 
@@ -132,7 +99,7 @@ impl Visitor {
     /// Leaves the lobby: the connection has said what it wants, and is not given up for a newcomer from now on.
     pub(crate) fn leave(&self) {
         let Inner { waiting, left } = &*self.lobby.0;
-        if waiting.lock().remove(self.user, self.number).is_some() {
+        if waiting.lock().remove(self.number).is_some() {
             left.notify_one();
         }
     }
@@ -203,7 +170,6 @@ mod tests {
             (None, Some(5), vec![1])
         );
         drop((last, visitors));
-        let waiting = lobby.0.waiting.lock();
-        assert!(waiting.users.is_empty() && waiting.count == 0, "nothing is kept of those who have gone");
+        assert!(lobby.0.waiting.lock().first().is_none(), "nothing is kept of those who have gone");
     }
 }

@@ -1,7 +1,7 @@
 //! The list of the sockets of this machine, for a person who asks.
 
-use crate::crowd::Crowd;
 use crate::identity::Identity;
+use bertha_program::Crowd;
 use bertha_runtime::tokio::Credentials;
 use bertha_sockets_machine::control::Field;
 use bertha_sockets_machine::{Direction, Layout};

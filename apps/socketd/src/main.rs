@@ -10,7 +10,6 @@
 
 mod claims;
 mod command;
-mod crowd;
 mod hello;
 mod identity;
 mod list;

@@ -1,7 +1,7 @@
 //! Ends that wait for their other ends.
 
-use crate::crowd::Crowd;
 use crate::identity::Identity;
+use bertha_program::Crowd;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 

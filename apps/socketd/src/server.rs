@@ -1,12 +1,12 @@
 //! The daemon's socket, and its visitors.
 
 use crate::claims::{Claims, Visitor, tell};
-use crate::crowd::Crowd;
 use crate::hello::{self, Hello};
 use crate::identity::Identity;
 use crate::pairing::PLACES;
 use crate::stack::Engine;
 use bertha_core::Error;
+use bertha_program::Crowd;
 use bertha_runtime::tokio::Credentials;
 use bertha_runtime::tokio::SocketFile;
 use bertha_runtime::tokio::descriptors::{close_aside, raise_limit};

@@ -1,6 +1,7 @@
 //! Connecting over any datapath.
 
-use super::{AnyConnection, changing, fixed};
+use super::AnyConnection;
+use super::negotiated::{changing, fixed};
 use crate::{Counted, Options, OverDatapath, Side, Stack};
 use bertha::prelude::*;
 use bertha::{Datapath, Destination, Error};

@@ -1,6 +1,7 @@
 //! Listening over any datapath.
 
-use super::{AnyConnection, changing, fixed};
+use super::AnyConnection;
+use super::negotiated::{changing, fixed};
 use crate::{Counted, Options, OverDatapath, Side, Stack};
 use bertha::core::BoxFuture;
 use bertha::local::Registration;

@@ -2,6 +2,7 @@
 
 mod connecting;
 mod listening;
+mod negotiated;
 
 pub use connecting::Connecting;
 pub(crate) use connecting::host_of;
@@ -9,11 +10,8 @@ pub use listening::{AnyIncoming, Listened, Listening};
 
 use bertha::core::BoxFuture;
 use bertha::core::Statistics;
-use bertha::{Addr, Agreement, Base, Buf, Connection, Error, Negotiated, Pick};
+use bertha::{Addr, Agreement, Base, Buf, Connection, Error, Pick};
 use std::sync::Arc;
-
-/// Changes a connection to other alternatives of its stack.
-type Change = Box<dyn Fn(Pick) -> BoxFuture<'static, Result<(), Error>> + Send + Sync>;
 
 /// A connection of bytes over any datapath, with any stack.
 ///
@@ -67,13 +65,24 @@ pub trait AnyConnection: Send + Sync {
     fn observed(&self) -> Statistics;
 }
 
-struct Known<C> {
-    connection: Arc<Negotiated<C>>,
-    /// Present if both ends may change the stack.
-    change: Option<Change>,
+/// A connection of any type, with what it is known for beside its messages.
+pub(crate) struct Known<C, K> {
+    pub(crate) connection: Arc<C>,
+    pub(crate) known: K,
 }
 
-impl<C: Connection<Data = Buf>> AnyConnection for Known<C> {
+/// The knowledge about a connection beside its messages: the methods of [`AnyConnection`] of these names.
+pub(crate) trait Knowledge<C>: Send + Sync + 'static {
+    fn upgrade(&self, to: Pick) -> Option<BoxFuture<'static, Result<(), Error>>>;
+    fn explain(&self, connection: &C) -> String;
+    fn chunnels(&self, connection: &C) -> Vec<&'static str>;
+    fn dropped(&self, connection: &C) -> u64;
+    fn forged(&self, connection: &C) -> u64;
+    fn agreement(&self, connection: &C) -> Option<Arc<Agreement>>;
+    fn observed(&self, connection: &C) -> Statistics;
+}
+
+impl<C: Connection<Data = Buf>, K: Knowledge<C>> AnyConnection for Known<C, K> {
     fn buffer(&self, length: usize) -> Result<Buf, Error> {
         self.connection.base().buffer(length)
     }
@@ -111,35 +120,35 @@ impl<C: Connection<Data = Buf>> AnyConnection for Known<C> {
     }
 
     fn upgrade(&self, to: Pick) -> Option<BoxFuture<'static, Result<(), Error>>> {
-        self.change.as_ref().map(|change| change(to))
+        self.known.upgrade(to)
     }
 
     fn explain(&self) -> String {
-        self.connection.explain().to_string()
+        self.known.explain(&self.connection)
     }
 
     fn chunnels(&self) -> Vec<&'static str> {
-        self.connection.explain().chunnels().collect()
+        self.known.chunnels(&self.connection)
     }
 
     fn dropped(&self) -> u64 {
-        self.connection.dropped()
+        self.known.dropped(&self.connection)
     }
 
     fn forged(&self) -> u64 {
-        self.connection.forged()
+        self.known.forged(&self.connection)
     }
 
     fn statistics(&self) -> String {
-        self.connection.statistics().to_string()
+        self.observed().to_string()
     }
 
     fn peer_address(&self) -> Addr {
-        self.connection.peer_addr()
+        self.connection.base().peer_addr()
     }
 
     fn local_address(&self) -> Addr {
-        self.connection.local_addr()
+        self.connection.base().local_addr()
     }
 
     fn peer_identity(&self) -> Option<String> {
@@ -147,29 +156,10 @@ impl<C: Connection<Data = Buf>> AnyConnection for Known<C> {
     }
 
     fn agreement(&self) -> Option<Arc<Agreement>> {
-        Some(self.connection.explain())
+        self.known.agreement(&self.connection)
     }
 
     fn observed(&self) -> Statistics {
-        self.connection.statistics()
+        self.known.observed(&self.connection)
     }
-}
-
-fn fixed<C: Connection<Data = Buf>>(connection: Negotiated<C>) -> Arc<dyn AnyConnection> {
-    Arc::new(Known { connection: Arc::new(connection), change: None })
-}
-
-/// Returns a connection that `change` changes.
-fn changing<C, F>(
-    connection: Negotiated<C>,
-    change: impl Fn(Arc<Negotiated<C>>, Pick) -> F + Send + Sync + 'static,
-) -> Arc<dyn AnyConnection>
-where
-    C: Connection<Data = Buf>,
-    F: Future<Output = Result<(), Error>> + Send + 'static,
-{
-    let connection = Arc::new(connection);
-    let shared = connection.clone();
-    let change: Change = Box::new(move |to| Box::pin(change(shared.clone(), to)));
-    Arc::new(Known { connection, change: Some(change) })
 }

@@ -6,13 +6,14 @@ mod wrapped;
 
 pub use address::TopicAddress;
 
+use crate::any::Known;
 use crate::{AnyConnection, Layer, Options, Side, Stack};
 use address::End;
 use bertha::prelude::*;
 use bertha::queue::{Service, Topic};
 use bertha::{Error, ErrorKind};
 use std::sync::Arc;
-use wrapped::{Shared, Wrapped};
+use wrapped::{Chosen, Shared};
 
 impl TopicAddress {
     /// Opens an end of the topic, with a stack on it. Ends of a topic agree on nothing: their stacks are the same, or carry the same
@@ -57,6 +58,7 @@ impl service::OnService for Opening {
         let base = Shared::new(base);
         let stack = self.stack.build(&self.options.keys, Side::Client { host: "localhost" })?;
         let layers = wrapped::preferred(&stack);
-        Ok(Arc::new(Wrapped::new(stack.wrap(base.clone()).await?, layers, base)))
+        let connection = Arc::new(stack.wrap(base.clone()).await?);
+        Ok(Arc::new(Known { connection, known: Chosen { layers, end: base } }))
     }
 }

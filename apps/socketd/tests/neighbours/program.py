@@ -44,6 +44,16 @@ def begun(number):
         sys.stdin.readline()
 
 
+def talked():
+    """Returns a connection to an echo that has carried enough to have a ring."""
+    connection = connected()
+    for number in range(50):
+        begun(number)
+        connection.sendall(b"0123456789")
+        take(connection, 10)
+    return connection
+
+
 def echo():
     connection = accepted()
     while data := connection.recv(1 << 16):
@@ -146,11 +156,7 @@ def source():
 
 def sink():
     """Reads what a killed peer has sent, then the end."""
-    connection = connected()
-    for number in range(50):
-        begun(number)
-        connection.sendall(b"0123456789")
-        take(connection, 10)
+    connection = talked()
     say("done")
     sys.stdin.readline()
     assert take(connection, 5000) == pattern(0, 5000)
@@ -174,11 +180,7 @@ def echo_until_reset():
 
 def aborter():
     """Closes its connection so that the other end must not take it for whole."""
-    connection = connected()
-    for number in range(50):
-        begun(number)
-        connection.sendall(b"0123456789")
-        take(connection, 10)
+    connection = talked()
     say("done")
     sys.stdin.readline()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -189,11 +191,7 @@ def aborter():
 
 def leaver():
     """Ends without closing its connection."""
-    connection = connected()
-    for number in range(50):
-        begun(number)
-        connection.sendall(b"0123456789")
-        take(connection, 10)
+    connection = talked()
     say("done")
     sys.stdin.readline()
     os._exit(0)
@@ -249,11 +247,7 @@ def talk():
 
 def idle():
     """Waits for a byte that comes late, and says what the wait has cost."""
-    connection = connected()
-    for number in range(50):
-        begun(number)
-        connection.sendall(b"0123456789")
-        take(connection, 10)
+    connection = talked()
     waiter = select.epoll()
     waiter.register(connection, select.EPOLLIN)
     before = time.process_time()

@@ -1,4 +1,4 @@
-//! Things of users, of which no user keeps those of others out.
+//! A bounded number of things of users, of which no user keeps those of others out.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// A bounded number of things, oldest first, each of which is a user's. One too many costs the oldest of the user who has most: so a user who
 /// brings many has own things go, and not those of others.
 #[derive(Debug)]
-pub(crate) struct Crowd<T> {
+pub struct Crowd<T> {
     most: usize,
     next: u64,
     things: BTreeMap<u64, (u32, T)>,
@@ -16,12 +16,12 @@ pub(crate) struct Crowd<T> {
 
 impl<T> Crowd<T> {
     /// Makes a crowd of so many things at most.
-    pub(crate) fn new(most: usize) -> Self {
+    pub fn new(most: usize) -> Self {
         Self { most, next: 0, things: BTreeMap::new(), users: HashMap::new() }
     }
 
     /// Takes a user's thing in. Returns its number, and the thing that has to go for it.
-    pub(crate) fn add(&mut self, user: u32, thing: T) -> (u64, Option<T>) {
+    pub fn add(&mut self, user: u32, thing: T) -> (u64, Option<T>) {
         let number = self.next;
         self.next += 1;
         self.things.insert(number, (user, thing));
@@ -30,15 +30,28 @@ impl<T> Crowd<T> {
         (number, gone)
     }
 
+    /// Returns true if the next thing costs another.
+    pub fn is_full(&self) -> bool {
+        self.things.len() >= self.most
+    }
+
+    /// Returns the thing that would have to go first.
+    pub fn first(&self) -> Option<&T> {
+        self.things.get(&self.first_number()?).map(|(_, thing)| thing)
+    }
+
     /// Takes out the oldest thing of the user who has most.
-    pub(crate) fn pop(&mut self) -> Option<T> {
+    pub fn pop(&mut self) -> Option<T> {
+        self.remove(self.first_number()?)
+    }
+
+    fn first_number(&self) -> Option<u64> {
         let rank = |numbers: &BTreeSet<u64>| (numbers.len(), Reverse(numbers.first().copied()));
-        let number = *self.users.values().max_by_key(|numbers| rank(numbers))?.first()?;
-        self.remove(number)
+        self.users.values().max_by_key(|numbers| rank(numbers))?.first().copied()
     }
 
     /// Takes out the thing with a number.
-    pub(crate) fn remove(&mut self, number: u64) -> Option<T> {
+    pub fn remove(&mut self, number: u64) -> Option<T> {
         let (user, thing) = self.things.remove(&number)?;
         if let Some(numbers) = self.users.get_mut(&user) {
             numbers.remove(&number);
@@ -50,13 +63,13 @@ impl<T> Crowd<T> {
     }
 
     /// Takes out the oldest thing of all, if something is true of it.
-    pub(crate) fn pop_oldest_if(&mut self, is_due: impl FnOnce(&T) -> bool) -> Option<T> {
+    pub fn pop_oldest_if(&mut self, is_due: impl FnOnce(&T) -> bool) -> Option<T> {
         let (&number, (_, oldest)) = self.things.first_key_value()?;
         if is_due(oldest) { self.remove(number) } else { None }
     }
 
     /// Takes out the things that are not to be kept.
-    pub(crate) fn retain(&mut self, mut is_kept: impl FnMut(&T) -> bool) {
+    pub fn retain(&mut self, mut is_kept: impl FnMut(&T) -> bool) {
         let leaving = self.things.iter().filter(|(_, (_, thing))| !is_kept(thing));
         for number in leaving.map(|(&number, _)| number).collect::<Vec<_>>() {
             self.remove(number);
@@ -64,7 +77,7 @@ impl<T> Crowd<T> {
     }
 
     /// Returns the things, oldest first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.things.values().map(|(_, thing)| thing)
     }
 }
@@ -79,9 +92,10 @@ mod tests {
     #[test]
     fn a_user_who_brings_many_loses_own_things() {
         let mut crowd = Crowd::new(4);
-        assert_eq!(crowd.add(ROOT, "root's first").1, None);
+        assert_eq!((crowd.add(ROOT, "root's first").1, crowd.is_full()), (None, false));
         let gone: Vec<_> = ["a", "b", "c", "d", "e"].map(|thing| crowd.add(OTHER, thing).1).to_vec();
         assert_eq!(gone, [None, None, None, Some("a"), Some("b")]);
+        assert_eq!((crowd.is_full(), crowd.first()), (true, Some(&"c")));
         assert_eq!(crowd.add(ROOT, "root's second").1, Some("c"));
         assert_eq!(crowd.iter().copied().collect::<Vec<_>>(), ["root's first", "d", "e", "root's second"]);
     }
