@@ -39,6 +39,7 @@ void threads_of_one_socket(void);
 void exec_in_the_middle(void);
 void disturbed_streams(void);
 void many_sockets(void);
+void lists_of_arguments(void);
 int be_executed(char **arguments);
 
 #endif

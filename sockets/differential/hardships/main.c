@@ -21,6 +21,7 @@ static const struct {
     { "exec-in-the-middle", exec_in_the_middle },
     { "disturbed-streams", disturbed_streams },
     { "many-sockets", many_sockets },
+    { "lists-of-arguments", lists_of_arguments },
 };
 
 void check(bool right, const char *what) { printf("%s: %s\n", what, right ? "right" : "WRONG"); }

@@ -195,3 +195,38 @@ void exec_in_the_middle(void) {
     }
     check(right, "echoes of what a program became");
 }
+
+static void execute_list(int which) {
+    char *environment[] = { "WORD=seen", NULL };
+    switch (which) {
+        case 0: execl("/bin/sh", "sh", "-c", "echo $#$*", "0", "a", "b", "c", "d", "e", "f", "g", (char *)NULL); break;
+        case 1: execlp("sh", "sh", "-c", "echo few", (char *)NULL); break;
+        case 2: execle("/bin/sh", "sh", "-c", "echo $WORD$*", "0", "a", "b", "c", "d", (char *)NULL, environment); break;
+        case 3: execl("/nowhere", "nowhere", (char *)NULL); dprintf(1, "%d\n", errno); break;
+    }
+    _exit(1);
+}
+
+// The variants of exec whose arguments are a list.
+void lists_of_arguments(void) {
+    const char *wanted[] = { "7a b c d e f g\n", "few\n", "seena b c d\n", "2\n" };
+    for (int which = 0; which < 4; which++) {
+        int output[2];
+        char said[64] = "";
+        if (pipe(output) != 0) return;
+        pid_t child = fork();
+        if (child == 0) {
+            dup2(output[1], 1);
+            execute_list(which);
+        }
+        close(output[1]);
+        for (size_t got = 0; got < sizeof said - 1;) {
+            ssize_t part = read(output[0], said + got, sizeof said - 1 - got);
+            if (part <= 0) break;
+            got += (size_t)part;
+        }
+        waitpid(child, NULL, 0);
+        close(output[0]);
+        check(strcmp(said, wanted[which]) == 0, "a list of arguments");
+    }
+}
