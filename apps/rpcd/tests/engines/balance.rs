@@ -16,6 +16,9 @@ use tokio::task::JoinSet;
 
 const SOON: Duration = Duration::from_secs(20);
 
+/// The address of a port that no program gets by chance, and where nobody is.
+const GONE: &str = "127.0.0.1:1";
+
 /// The servers that ran each call, by the numbers of calls.
 #[derive(Debug, Clone, Default)]
 struct Runs(Arc<Mutex<HashMap<i32, Vec<usize>>>>);
@@ -173,12 +176,11 @@ async fn a_server_that_is_killed_under_calls_leaves_them_to_the_other_and_gets_c
 
 #[tokio::test]
 async fn calls_go_by_servers_that_are_not_there_or_never_answer() {
-    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().to_string();
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let silent_at = silent.local_addr().unwrap().to_string();
     let (there, runs) = (far(None), Runs::default());
     runs.serve(there.server().await, 0);
-    let grpc_gone = format!("grpc:{gone}");
+    let grpc_gone = format!("grpc:{GONE}");
     let grpc_silent = format!("grpc:{silent_at}");
     let closing = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let grpc_closing = format!("grpc:{}", closing.local_addr().unwrap());
@@ -187,8 +189,8 @@ async fn calls_go_by_servers_that_are_not_there_or_never_answer() {
             drop(closing.accept().await.unwrap());
         }
     });
-    let alone: [&[&str]; 5] = [&[&gone], &[&grpc_gone], &[&silent_at], &[&grpc_silent], &[&grpc_closing]];
-    for others in alone.into_iter().chain([&[gone.as_str(), &silent_at, &grpc_silent][..]]) {
+    let alone: [&[&str]; 5] = [&[GONE], &[&grpc_gone], &[&silent_at], &[&grpc_silent], &[&grpc_closing]];
+    for others in alone.into_iter().chain([&[GONE, &silent_at, &grpc_silent][..]]) {
         let near = leading(&[others, &[&address(&there)]].concat());
         let client = Arc::new(near.client().await);
         let outcomes = calls(&client, 0..200).await;
@@ -199,8 +201,7 @@ async fn calls_go_by_servers_that_are_not_there_or_never_answer() {
 
 #[tokio::test]
 async fn a_route_of_servers_that_are_all_gone_fails_each_call_once_and_at_once() {
-    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().to_string();
-    let near = leading(&[&gone, &format!("grpc:{gone}")]);
+    let near = leading(&[GONE, &format!("grpc:{GONE}")]);
     let client = near.client().await;
     for number in 0..5 {
         let failure = call(&client, number).await.unwrap_err();
@@ -210,7 +211,7 @@ async fn a_route_of_servers_that_are_all_gone_fails_each_call_once_and_at_once()
         );
     }
     let listed = Order::List.give(&near.path).await.unwrap();
-    assert_eq!(listed, format!("hotel\tat {gone} (passed over), grpc:{gone} (passed over)\t1\t\n"));
+    assert_eq!(listed, format!("hotel\tat {GONE} (passed over), grpc:{GONE} (passed over)\t1\t\n"));
 }
 
 /// Servers that failed are not tried again by the same call.
@@ -270,15 +271,14 @@ async fn a_daemon_without_a_server_is_passed_over() {
 /// Daemons without a server come up again and again, and so do addresses where nobody is.
 #[tokio::test]
 async fn a_call_that_did_not_run_goes_on_to_a_server_that_is_there() {
-    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().to_string();
     let (there, runs) = ([far(None), far(None), far(None)], Runs::default());
     for (place, far) in there.iter().enumerate() {
         runs.serve(far.server().await, place);
     }
     let empty = [far(None), far(None), far(None)];
     let addrs: Vec<_> = empty.iter().chain(&there).map(address).collect();
-    let grpc = format!("grpc:{gone}");
-    let to: Vec<_> = [gone.as_str(), &grpc].into_iter().chain(addrs.iter().map(String::as_str)).collect();
+    let grpc = format!("grpc:{GONE}");
+    let to: Vec<_> = [GONE, &grpc].into_iter().chain(addrs.iter().map(String::as_str)).collect();
     let near = leading(&to);
     let client = Arc::new(near.attach().heap(16 << 20).client::<Hotel>("hotel").await.unwrap());
     for round in 0..5 {

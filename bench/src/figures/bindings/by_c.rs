@@ -134,6 +134,8 @@ fn polled(mut call: impl FnMut() -> c_int) -> Result<(), Error> {
         if code != bertha_code::BERTHA_WOULD_BLOCK as c_int {
             return checked(code);
         }
+        // Threads of the library have their turn, also under a counter, which runs one thread at a time.
+        std::thread::yield_now();
     }
 }
 

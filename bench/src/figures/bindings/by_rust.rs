@@ -107,5 +107,7 @@ fn polled<F: Future>(future: F) -> F::Output {
         if let Poll::Ready(outcome) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             return outcome;
         }
+        // Threads of the runtime have their turn, also under a counter, which runs one thread at a time.
+        std::thread::yield_now();
     }
 }
