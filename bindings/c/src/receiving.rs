@@ -76,11 +76,16 @@ impl Receiving {
             match arrived.take() {
                 Look::Found(message) => return message,
                 Look::Gathering => arrival.await,
-                Look::Nothing => tokio::select! {
-                    biased;
-                    received = self.any.receive() => return Ok(received?),
-                    () = arrival => {}
-                },
+                Look::Nothing => {
+                    if let Some(received) = self.any.receive_at_once() {
+                        return Ok(received?);
+                    }
+                    tokio::select! {
+                        biased;
+                        received = self.any.receive() => return Ok(received?),
+                        () = arrival => {}
+                    }
+                }
             }
         }
     }

@@ -3,10 +3,11 @@
 
 mod installed;
 
-use installed::{built, compile, prefix, start};
+use installed::{build, built, compile, prefix, start};
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// Returns a program of the folder `programs`.
@@ -37,6 +38,42 @@ fn each_datapath_echoes() {
     ] {
         run("echo", &[datapath, address, stack]);
         let _ = fs::remove_file(folder.path().join("socket"));
+    }
+}
+
+/// The example of echoes, over ports of two processes that are joined by shared memory.
+#[test]
+fn ports_of_dpdk_echo() {
+    let prefix = prefix();
+    let program = prefix.path().join("echo");
+    build(&prefix, &Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/echo.c"), &program);
+    for datapath in ["dpdk", "dpdk-tcp"] {
+        let of = |role: &str, address: &str| {
+            let socket = prefix.path().join("memif");
+            let device =
+                format!("net_memif0,role={role},id=0,socket={},socket-abstract=no", socket.display());
+            let mut command = Command::new(&program);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            command.env("BERTHA_DPDK_DEVICE", device).env("BERTHA_DPDK_ADDRESS", address);
+            command
+        };
+        let mut serving =
+            of("server", "10.0.0.1/24").args(["serve", datapath, "10.0.0.1:5000"]).spawn().unwrap();
+        let mut address = String::new();
+        BufReader::new(serving.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        if address.is_empty() {
+            let told = serving.wait_with_output().unwrap().stderr;
+            let told = String::from_utf8_lossy(&told);
+            let lacks = ["is no datapath", "DPDK is not installed"].iter().any(|lack| told.contains(lack));
+            assert!(lacks && std::env::var("CI").as_deref() != Ok("true"), "{datapath}: {told}");
+            eprintln!("SKIPPED {datapath}: {told}");
+            return;
+        }
+        let asked =
+            of("client", "10.0.0.2/24").args(["ask", datapath, address.trim(), "one", "two"]).output();
+        serving.kill().unwrap();
+        let asked = asked.unwrap();
+        assert_eq!(String::from_utf8_lossy(&asked.stdout), "one\ntwo\n", "{datapath}: {asked:?}");
     }
 }
 

@@ -11,7 +11,9 @@ pub use listening::{AnyIncoming, Listened, Listening};
 use bertha::core::BoxFuture;
 use bertha::core::Statistics;
 use bertha::{Addr, Agreement, Base, Buf, Connection, Error, Pick};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 /// A connection of bytes over any datapath, with any stack.
 ///
@@ -29,6 +31,8 @@ pub trait AnyConnection: Send + Sync {
     fn send(self: Arc<Self>, message: Buf) -> BoxFuture<'static, Result<(), Error>>;
     /// Sends messages, as [`Connection::send_batch`].
     fn send_burst(self: Arc<Self>, messages: Vec<Buf>) -> BoxFuture<'static, Result<(), Error>>;
+    /// Receives a message if one is there, as [`Connection::recv`] that is polled once. Allocates nothing.
+    fn receive_at_once(&self) -> Option<Result<Buf, Error>>;
     /// Receives a message, as [`Connection::recv`].
     fn receive(&self) -> BoxFuture<'_, Result<Buf, Error>>;
     /// Receives the messages that are there, as [`Connection::recv_batch`].
@@ -97,6 +101,13 @@ impl<C: Connection<Data = Buf>, K: Knowledge<C>> AnyConnection for Known<C, K> {
 
     fn send_burst(self: Arc<Self>, messages: Vec<Buf>) -> BoxFuture<'static, Result<(), Error>> {
         Box::pin(async move { self.connection.send_batch(messages.into_iter()).await })
+    }
+
+    fn receive_at_once(&self) -> Option<Result<Buf, Error>> {
+        match pin!(self.connection.recv()).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(received) => Some(received),
+            Poll::Pending => None,
+        }
     }
 
     fn receive(&self) -> BoxFuture<'_, Result<Buf, Error>> {

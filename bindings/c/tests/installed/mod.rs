@@ -36,13 +36,18 @@ pub(crate) fn compile(source: &Path, program: &Path, arguments: &[&str]) {
     assert!(outcome.status.success(), "{}", String::from_utf8_lossy(&outcome.stderr));
 }
 
-/// Compiles and starts a program, and returns what it prints.
-pub(crate) fn run(prefix: &TempDir, source: &Path, arguments: &[&str]) -> String {
+/// Compiles a program against the library.
+pub(crate) fn build(prefix: &TempDir, source: &Path, program: &Path) {
     let root = prefix.path().display();
-    let program = prefix.path().join("program");
     let [include, library, path] =
         [format!("-I{root}/include"), format!("-L{root}/lib"), format!("-Wl,-rpath,{root}/lib")];
-    compile(source, &program, &[&include, &library, &path, "-lbertha"]);
+    compile(source, program, &[&include, &library, &path, "-lbertha"]);
+}
+
+/// Compiles and starts a program, and returns what it prints.
+pub(crate) fn run(prefix: &TempDir, source: &Path, arguments: &[&str]) -> String {
+    let program = prefix.path().join("program");
+    build(prefix, source, &program);
     start(&program, arguments)
 }
 
