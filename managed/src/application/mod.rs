@@ -13,6 +13,7 @@ mod lent;
 mod link;
 mod server;
 mod spans;
+mod turns;
 mod under_way;
 mod way;
 
