@@ -5,6 +5,7 @@
 
 mod any_bytes;
 mod death;
+mod denied;
 mod descriptors;
 mod few_descriptors;
 mod growth;
@@ -15,10 +16,12 @@ mod memory;
 mod names;
 mod policies;
 mod queues;
+mod received;
 mod refused;
 mod schemas;
 mod servers;
 mod silence;
+mod wire;
 
 use bertha_chunnels::rpc::FailureKind;
 use bertha_core::Buf;
@@ -68,7 +71,15 @@ unsafe impl Sync for Mapped {}
 
 impl Mapped {
     fn new(file: impl AsFd, bytes: usize) -> Self {
-        let access = ProtFlags::READ | ProtFlags::WRITE;
+        Self::with(file, bytes, ProtFlags::READ | ProtFlags::WRITE)
+    }
+
+    /// Maps memory that the kernel lets nobody else write.
+    fn read_only(file: impl AsFd, bytes: usize) -> Self {
+        Self::with(file, bytes, ProtFlags::READ)
+    }
+
+    fn with(file: impl AsFd, bytes: usize, access: ProtFlags) -> Self {
         // SAFETY: the kernel chooses the place.
         let at = unsafe { mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, file, 0) }.unwrap();
         Self { at, bytes }
@@ -130,7 +141,7 @@ fn offer_bytes(ring: u64) -> [u8; 16] {
 
 struct Queue {
     socket: UnixStream,
-    memory: Mapped,
+    memory: Arc<Mapped>,
     layout: Layout,
     producer: Producer,
     consumer: Consumer,
@@ -145,7 +156,7 @@ impl Queue {
         socket.set_nonblocking(false).unwrap();
         socket.read_exact(&mut answer).unwrap();
         assert_eq!(answer[0], 1);
-        let memory = Mapped::new(&file, layout.memory_bytes());
+        let memory = Arc::new(Mapped::new(&file, layout.memory_bytes()));
         let consumer = Consumer::new(layout.longest());
         Self { socket, memory, layout, producer: Producer::default(), consumer }
     }
@@ -211,6 +222,11 @@ impl Queue {
             assert!(Instant::now() < until, "the daemon says nothing");
             std::thread::sleep(Duration::from_micros(50));
         }
+    }
+
+    /// Waits until the daemon has hung up. Returns false if it does not.
+    fn ends(&self) -> bool {
+        becomes(|| self.is_over())
     }
 
     /// Waits for the outcome of a call, or a request.
@@ -296,6 +312,18 @@ fn ask_within(call: u64, method: u32, at: u64, milliseconds: u32) -> [u8; 64] {
 
 fn cancel(call: u64) -> [u8; 64] {
     Descriptor::Cancellation { call }.to_bytes()
+}
+
+/// Returns the number of calls of an attack, of which `scripts/night` makes a million.
+fn attack_calls(by_default: u64) -> u64 {
+    std::env::var("ATTACK_CALLS").map_or(by_default, |calls| calls.parse().unwrap())
+}
+
+/// Gives a message back that an attacker has read.
+fn give_back(queue: &mut Queue, number: u32) {
+    let mut done = Done::default();
+    done.push(number);
+    queue.say(&Descriptor::Done(done).to_bytes());
 }
 
 /// A stream of numbers that is the same in each run.
@@ -487,8 +515,17 @@ impl Process {
 
     /// Returns the resident memory in KiB.
     fn memory(&self) -> u64 {
+        self.status("VmRSS")
+    }
+
+    /// Returns the largest resident memory so far in KiB.
+    fn most_memory(&self) -> u64 {
+        self.status("VmHWM")
+    }
+
+    fn status(&self, of: &str) -> u64 {
         let status = std::fs::read_to_string(self.of("status")).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
+        let line = status.lines().find(|line| line.starts_with(of)).unwrap();
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     }
 
@@ -554,14 +591,18 @@ fn watch(client: Client<Hotel>) -> (Arc<AtomicBool>, tokio::task::JoinHandle<(u6
     let stopped = Arc::clone(&stop);
     let task = tokio::spawn(async move {
         let (mut calls, mut longest) = (0, Duration::ZERO);
-        while !stopped.load(Ordering::Relaxed) {
+        // The last call begins when the attack is over.
+        loop {
+            let is_last = stopped.load(Ordering::Relaxed);
             let begun = Instant::now();
             works(&client, 1).await;
             longest = longest.max(begun.elapsed());
             calls += 1;
+            if is_last {
+                return (calls, longest);
+            }
             tokio::time::sleep(Duration::from_micros(200)).await;
         }
-        (calls, longest)
     });
     (stop, task)
 }

@@ -1,37 +1,21 @@
 //! Memory that leads nowhere, or changes.
 
 use super::*;
+use crate::received::take_regions;
 use crate::servers::check;
+use std::collections::{HashMap, HashSet};
 
-/// Takes regions of a receive heap, and drops them, until the daemon hangs up.
-pub(crate) fn take_regions(control: &UnixStream) {
-    let control = control.try_clone().unwrap();
-    std::thread::spawn(move || {
-        let mut bytes = [0; Answer::SIZE];
-        loop {
-            match receive(&control, &mut bytes) {
-                Ok((0, _)) => return,
-                Ok(_) => {}
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-                Err(_) => return,
-            }
-        }
-    });
-}
-
-/// What an attacker's requests cost, while another calls. Returns the longest time of an honest call.
+/// Makes an attacker's 64 requests while another calls. Returns the longest time of an honest call, with the kinds of the outcomes.
 async fn costs(
     name: &str,
     daemon: &Process,
     descriptors: Vec<u8>,
     bytes: usize,
     fill: impl FnOnce(&Mapped) -> u64 + Send + 'static,
-) -> Duration {
+) -> (Duration, HashMap<FailureKind, u32>) {
     let honest = client(&daemon.path).await;
     let path = daemon.path.clone();
-    let ((), longest) = beside(name, honest, move || {
+    let (kinds, longest) = beside(name, honest, move || {
         let mut server = Attacker::attach(&path, &hello(Role::Server, "evil", &descriptors));
         let mut caller = Attacker::attach(&path, &hello(Role::Caller, "evil", &descriptors));
         let region = caller.grow(bytes).unwrap();
@@ -46,7 +30,7 @@ async fn costs(
         }
         // The server takes each request, and gives it back.
         let until = Instant::now() + Duration::from_secs(60);
-        let (mut outcomes, mut kinds) = (0, std::collections::HashMap::<String, u32>::new());
+        let (mut outcomes, mut kinds) = (0, HashMap::new());
         while outcomes < 64 && Instant::now() < until {
             if let Some(bytes) = server.queue.try_hear()
                 && let Ok(Descriptor::Request { call, message, .. }) =
@@ -67,43 +51,39 @@ async fn costs(
                 && let Ok(Descriptor::Failure { kind, .. }) = Descriptor::read(bytes[..].try_into().unwrap())
             {
                 outcomes += 1;
-                *kinds.entry(format!("{kind:?}")).or_default() += 1;
+                *kinds.entry(kind).or_default() += 1;
             }
         }
         println!("  {outcomes} outcomes: {kinds:?}");
+        kinds
     })
     .await;
-    longest
+    (longest, kinds)
 }
 
+/// Each request that stands for more than a message may be fails by itself.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_that_lead_to_themselves() {
     let daemon = Process::start(&[]);
     let _serving = serve(server(&daemon.path).await);
-    // A node that is its own next.
-    costs("next to itself", &daemon, nodes(), 1 << 20, |region| {
-        region.write(FIRST, &Node { next: FIRST, ..Node::default() }.words());
-        FIRST
-    })
-    .await;
-    // Two children, which are the node itself.
-    costs("two children", &daemon, nodes(), 1 << 20, |region| {
-        let node = Node { children: reference(FIRST, 2), next: FIRST, ..Node::default() };
-        region.write(FIRST, &node.words());
-        region.write(FIRST + 8 * NODE_WORDS as u64, &node.words());
-        FIRST
-    })
-    .await;
-    costs("four billion empty messages", &daemon, nodes(), 1 << 20, |region| {
-        region.write(FIRST, &Node { empties: reference(FIRST, u32::MAX), ..Node::default() }.words());
-        FIRST
-    })
-    .await;
-    costs("four billion bools", &daemon, nodes(), 1 << 20, |region| {
-        region.write(FIRST, &Node { flags: reference(FIRST, u32::MAX), ..Node::default() }.words());
-        FIRST
-    })
-    .await;
+    let outcomes = async |name, node: Node, kind| {
+        let (_, kinds) = costs(name, &daemon, nodes(), 1 << 20, move |region| {
+            region.write(FIRST, &node.words());
+            region.write(FIRST + 8 * NODE_WORDS as u64, &node.words());
+            FIRST
+        })
+        .await;
+        assert_eq!(kinds, HashMap::from([(kind, 64)]), "{name}");
+    };
+    outcomes("next to itself", Node { next: FIRST, ..Node::default() }, FailureKind::Malformed).await;
+    let children = reference(FIRST, 2);
+    let node = Node { children, next: FIRST, ..Node::default() };
+    outcomes("two children, the first of which it is", node, FailureKind::Malformed).await;
+    let empties = reference(FIRST, u32::MAX);
+    let node = Node { empties, ..Node::default() };
+    outcomes("four billion empty messages", node, FailureKind::TooLarge).await;
+    let flags = reference(FIRST, u32::MAX);
+    outcomes("four billion bools", Node { flags, ..Node::default() }, FailureKind::TooLarge).await;
 }
 
 /// Requests that take the daemon long, for their size.
@@ -122,13 +102,13 @@ async fn requests_that_cost_much() {
         ],
         &[("Put", ".a.Rows", ".a.Rows")],
     );
-    let longest = costs("512 KiB of bools", &daemon, wide.clone(), 2 << 20, |region| {
+    let (longest, _) = costs("512 KiB of bools", &daemon, wide.clone(), 2 << 20, |region| {
         region.write(FIRST, &reference(FIRST + 16, (512 << 10) / 8_000));
         FIRST
     })
     .await;
     println!("  {longest:?}");
-    let longest = costs("60 MiB of bools", &daemon, wide, 64 << 20, |region| {
+    let (longest, _) = costs("60 MiB of bools", &daemon, wide, 64 << 20, |region| {
         region.write(FIRST, &reference(FIRST + 16, (60 << 20) / 8_000));
         FIRST
     })
@@ -138,7 +118,7 @@ async fn requests_that_cost_much() {
         vec![message("Texts", vec![field(1, "texts", Type::String, Label::Repeated, "")])],
         &[("Put", ".a.Texts", ".a.Texts")],
     );
-    let longest = costs("4 million texts", &daemon, texts.clone(), 64 << 20, |region| {
+    let (longest, _) = costs("4 million texts", &daemon, texts.clone(), 64 << 20, |region| {
         region.write(FIRST, &reference(FIRST + 16, 2_000_000));
         for text in 0..2_000_000_u64 {
             region.write(FIRST + 16 + 16 * text, &reference(FIRST, 8));
@@ -148,7 +128,7 @@ async fn requests_that_cost_much() {
     .await;
     println!("  {longest:?}");
     // The last text is none, so each request fails, and takes no memory of anybody.
-    let longest = costs("4 million texts and no text", &daemon, texts, 64 << 20, |region| {
+    let (longest, _) = costs("4 million texts and no text", &daemon, texts, 64 << 20, |region| {
         region.write(FIRST, &reference(FIRST + 16, 2_000_000));
         for text in 0..2_000_000_u64 {
             region.write(FIRST + 16 + 16 * text, &reference(FIRST, 8));
@@ -160,7 +140,7 @@ async fn requests_that_cost_much() {
     println!("  {longest:?}");
 }
 
-/// Memory that changes while the daemon reads it.
+/// Memory that changes while the daemon reads it: each call has one outcome, and the server gets those that have a response.
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_that_changes() {
     let daemon = Process::start(&["--engine", "evil:acl:field=text deny=eve"]);
@@ -181,12 +161,11 @@ async fn memory_that_changes() {
             }
             let _told = call.respond::<Put>(Node::default()).await;
             calls += 1;
-            if calls.is_multiple_of(1000) {
-                println!("  {calls} calls have come");
-            }
         }
+        calls
     });
-    let ((), _) = beside("changes", honest, move || {
+    let calls = attack_calls(3_000);
+    let ((responses, failures), _) = beside("changes", honest, move || {
         let mut caller = Attacker::attach(&path, &hello(Role::Caller, "evil", &nodes()));
         let region = Arc::new(caller.grow(1 << 20).unwrap());
         let stop = Arc::new(AtomicBool::new(false));
@@ -194,50 +173,75 @@ async fn memory_that_changes() {
         let flip = std::thread::spawn(move || {
             let mut random = Random(5);
             while !stopped.load(Ordering::Relaxed) {
-                let node = Node {
-                    bits: random.below(3),
-                    choice: 5 + random.below(4) as u32,
-                    children: reference(FIRST + 8 * (4 + random.below(20)), random.below(3) as u32),
-                    next: if random.below(4) == 0 { FIRST + 8 * (14 + random.below(4)) } else { 0 },
-                    empties: reference(FIRST, random.below(5) as u32),
-                    flag: random.below(4) as u8,
-                    maybe: random.below(4) as u8,
-                    text: reference(FIRST + 8 * 40, random.below(9) as u32),
-                    no: random.below(3) as u8,
-                    flags: reference(FIRST + 8 * 41, random.below(9) as u32),
-                    ..Node::default()
-                };
-                flipped.write(FIRST + 8 * random.below(20), &node.words());
-                let text = if random.below(2) == 0 { *b"eve\0\0\0\0\0" } else { *b"ada\xffab\0\0" };
-                flipped.write_text(FIRST + 8 * 40, &text);
+                let (text, length) = (FIRST + 8 * 40, random.below(9) as u32);
+                // Half of the nodes are right, for the time until the next.
+                if random.below(2) == 0 {
+                    let flag = random.below(2) as u8;
+                    let right = Node { choice: 6, flag, text: reference(text, 3), ..Node::default() };
+                    flipped.write(FIRST, &right.words());
+                } else {
+                    let wrong = Node {
+                        bits: random.below(3),
+                        choice: 5 + random.below(4) as u32,
+                        children: reference(FIRST + 8 * (4 + random.below(20)), random.below(3) as u32),
+                        next: if random.below(4) == 0 { FIRST + 8 * (14 + random.below(4)) } else { 0 },
+                        empties: reference(FIRST, random.below(5) as u32),
+                        flag: random.below(4) as u8,
+                        maybe: random.below(4) as u8,
+                        text: reference(text, length),
+                        no: random.below(3) as u8,
+                        flags: reference(text + 8, length),
+                        ..Node::default()
+                    };
+                    flipped.write(FIRST + 8 * random.below(20), &wrong.words());
+                }
+                let names = [*b"eve\0\0\0\0\0", *b"ada\xffab\0\0"];
+                flipped.write_text(text, &names[random.below(2) as usize]);
+                if random.below(8) == 0 {
+                    std::thread::yield_now();
+                }
             }
         });
-        let (mut said, mut heard) = (0, 0);
-        while heard < 3_000 {
-            if said < heard + 32 && caller.queue.try_say(&[ask(said, 0, FIRST)]) == 1 {
+        let (mut open, mut said) = (HashSet::new(), 0);
+        let (mut responses, mut failures) = (0, HashMap::new());
+        while said < calls || !open.is_empty() {
+            if said < calls && open.len() < 32 && caller.queue.try_say(&[ask(said, 0, FIRST)]) == 1 {
+                open.insert(said);
                 said += 1;
             }
             let Some(bytes) = caller.queue.try_hear() else {
                 assert!(!caller.queue.is_over());
+                std::thread::yield_now();
                 continue;
             };
-            let number = match Descriptor::read(bytes[..].try_into().unwrap()).unwrap() {
-                Descriptor::Response { message, .. } | Descriptor::Failure { reason: message, .. } => {
-                    message.number
+            let (call, number) = match Descriptor::read(bytes[..].try_into().unwrap()).unwrap() {
+                Descriptor::Response { call, message } => {
+                    responses += 1;
+                    (call, message.number)
+                }
+                Descriptor::Failure { call, kind, reason, may_have_run } => {
+                    assert!(!may_have_run, "{kind:?}");
+                    *failures.entry(kind).or_default() += 1;
+                    (call, reason.number)
                 }
                 _ => continue,
             };
-            heard += 1;
-            let mut done = Done::default();
-            done.push(number);
-            caller.queue.say(&Descriptor::Done(done).to_bytes());
+            assert!(open.remove(&call), "call {call} has a second outcome");
+            give_back(&mut caller.queue, number);
         }
         stop.store(true, Ordering::Relaxed);
         flip.join().unwrap();
+        (responses, failures)
     })
     .await;
-    assert!(!victim.is_finished());
-    victim.abort();
+    println!("  {responses} responses, and {failures:?}");
+    let count = |kind| failures.get(&kind).copied().unwrap_or_default();
+    let kinds = [FailureKind::Denied, FailureKind::Malformed, FailureKind::TooLarge];
+    let [denied, malformed, large]: [u64; 3] = kinds.map(count);
+    assert!(responses > 0 && denied > 0 && malformed > 0);
+    assert_eq!(responses + denied + malformed + large, calls, "{failures:?}");
+    drop(daemon);
+    assert_eq!(victim.await.unwrap(), responses);
 }
 
 /// No request of a customer who is denied reaches the server, while the name flips.
@@ -264,7 +268,7 @@ async fn a_name_that_flips_never_passes_the_list() {
             }
             (calls, blocked)
         });
-        let calls: u64 = std::env::var("ATTACK_CALLS").map_or(10_000, |calls| calls.parse().unwrap());
+        let calls = attack_calls(10_000);
         let heard = tokio::task::spawn_blocking(move || {
             let mut caller = Attacker::attach(&path, &hello(Role::Caller, "hotel", Hotel::descriptors()));
             let region = Arc::new(caller.grow(1 << 20).unwrap());

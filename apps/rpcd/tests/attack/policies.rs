@@ -1,7 +1,7 @@
 //! Policies, and what goes around them.
 
 use super::*;
-use crate::memory::take_regions;
+use crate::received::take_regions;
 use crate::schemas::worst_schemas;
 
 fn add(name: &str, settings: &str) -> Change {

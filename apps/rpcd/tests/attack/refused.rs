@@ -8,8 +8,8 @@ use bertha_core::{Base, Connection};
 /// Number of daemons of a flood.
 const FLOOD: usize = 200;
 
-/// Starts a daemon that takes others at the address, with these arguments.
-fn listening(arguments: &[&str]) -> (Process, String) {
+/// Starts a daemon that takes others, with these arguments. Returns it with its address.
+pub(crate) fn listening(arguments: &[&str]) -> (Process, String) {
     let addr = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let daemon = Process::start(&[&["--listen", &addr.to_string()], arguments].concat());
     // The daemon takes applications a moment before it takes daemons, and an attempt to connect would be in its log.
