@@ -2,6 +2,28 @@
 
 use super::*;
 
+/// The words of a queue before its messages: of the ring to the daemon, then of the ring from it, at such distances.
+const APART: usize = Layout::APART;
+const FROM_DAEMON: usize = 4 * APART;
+const DATA: usize = 512;
+
+fn attach(path: &Path) -> Attacker {
+    Attacker::attach(path, &hello(Role::Caller, "hotel", Hotel::descriptors()))
+}
+
+/// Writes a word of the queue, and wakes the daemon.
+fn lie(attacker: &Attacker, at: usize, value: u64) {
+    attacker.queue.memory.words()[at].store(value, Ordering::Release);
+    attacker.queue.wake();
+}
+
+/// Says requests of a method that there is not, and hears none of the failures, until the ring from the daemon is full for certain. Returns false if
+/// the daemon has hung up meanwhile.
+fn fill(attacker: &mut Attacker) -> bool {
+    (0..2_000).all(|call| attacker.queue.say(&ask(call, 9, 0)))
+}
+
+/// Those who break the rules of queues are detached, and others go on.
 #[tokio::test(flavor = "multi_thread")]
 async fn queues_that_lie() {
     let daemon = Process::start(&[]);
@@ -9,10 +31,62 @@ async fn queues_that_lie() {
     let honest = client(&daemon.path).await;
     works(&honest, 1).await;
     let (path, files) = (daemon.path.clone(), daemon.files());
-    let ((), _) = beside("queues", honest, move || {
+    let ((), _) = beside("liars", honest, move || {
+        // Lengths of a first message that no descriptor has: the header is one more.
+        for header in [1, 2, 64, 66, 8 << 10, 1 << 32, u64::MAX] {
+            let attacker = attach(&path);
+            lie(&attacker, DATA, header);
+            assert!(attacker.queue.ends(), "a message of {header} less one is taken");
+        }
+        // Descriptors that there are none of.
+        for bytes in [[0xff; 64], [0; 64]] {
+            let mut attacker = attach(&path);
+            attacker.queue.say(&bytes);
+            assert!(attacker.queue.ends(), "{bytes:?} are a descriptor");
+        }
+        // More is released than was said, which the daemon sees when it needs the room.
+        for released in [u64::MAX, 1 << 40, 1 << 20] {
+            let mut attacker = attach(&path);
+            lie(&attacker, FROM_DAEMON, released);
+            assert!(!fill(&mut attacker) || attacker.queue.ends(), "{released} words are released");
+        }
+        // Who takes room back that was released.
+        let mut attacker = attach(&path);
+        let heard = (0..200)
+            .all(|call| attacker.queue.say(&ask(call, 9, 0)) && attacker.queue.hear_of_call().is_some());
+        assert!(heard);
+        fill(&mut attacker);
+        lie(&attacker, FROM_DAEMON, 0);
+        assert!(!fill(&mut attacker) || attacker.queue.ends(), "room is taken back");
+        // Flags say whom to wake, and are no breach.
+        let mut attacker = attach(&path);
+        let _region = attacker.grow(1 << 20).unwrap();
+        for flag in [APART, 2 * APART, FROM_DAEMON + APART, FROM_DAEMON + 2 * APART] {
+            for value in [1, u64::MAX, 0] {
+                lie(&attacker, flag, value);
+                attacker.queue.say(&ask(1, 0, FIRST));
+                assert!(matches!(attacker.queue.hear_of_call(), Some(Descriptor::Response { call: 1, .. })));
+            }
+        }
+        drop(attacker);
+    })
+    .await;
+    assert!(daemon.settles(files), "{} files instead of {files}", daemon.files());
+}
+
+/// Words of queues that change at random, of which some are lies.
+#[tokio::test(flavor = "multi_thread")]
+async fn queues_that_change_at_random() {
+    let daemon = Process::start(&[]);
+    let _serving = serve(server(&daemon.path).await);
+    let honest = client(&daemon.path).await;
+    works(&honest, 1).await;
+    let (path, files) = (daemon.path.clone(), daemon.files());
+    let (detached, _) = beside("queues", honest, move || {
         let mut random = Random(7);
-        for round in 0..300 {
-            let mut attacker = Attacker::attach(&path, &hello(Role::Caller, "hotel", Hotel::descriptors()));
+        let mut detached = 0;
+        for round in 0..150 {
+            let mut attacker = attach(&path);
             for call in 0..20 {
                 attacker.queue.say(&ask(call, 9, 0));
             }
@@ -32,9 +106,9 @@ async fn queues_that_lie() {
                     3 => 65,
                     _ => random.below(10_000),
                 };
-                words[at as usize].store(value, Ordering::Relaxed);
-                attacker.queue.wake();
+                lie(&attacker, at as usize, value);
             }
+            detached += u32::from(attacker.queue.is_over());
         }
         // Rings of each size.
         for shift in 12..=26 {
@@ -49,17 +123,21 @@ async fn queues_that_lie() {
             let mut answer = [0; 9];
             queue.set_nonblocking(false).unwrap();
             (&queue).read_exact(&mut answer).unwrap();
-            println!("  a ring of 2^{shift}: {}", answer[0]);
+            // The daemon takes rings of up to 2 MiB.
+            assert_eq!(answer[0], if shift <= 21 { 1 } else { 4 }, "a ring of 2^{shift}");
         }
-        // An empty message, and the longest, and a storm of bells.
-        let mut attacker = Attacker::attach(&path, &hello(Role::Caller, "hotel", Hotel::descriptors()));
+        // A storm of bells.
+        let mut attacker = attach(&path);
         let _region = attacker.grow(1 << 20).unwrap();
         for _ in 0..100_000 {
             attacker.queue.wake();
         }
         attacker.queue.say(&ask(1, 0, FIRST));
         assert!(matches!(attacker.queue.hear_of_call(), Some(Descriptor::Response { call: 1, .. })));
+        detached
     })
     .await;
+    println!("  {detached} were detached");
+    assert!(detached > 0);
     assert!(daemon.settles(files), "{} files instead of {files}", daemon.files());
 }
