@@ -1,6 +1,7 @@
 //! Schemas of every kind.
 
 use super::*;
+use crate::received::take_regions;
 
 pub(crate) fn worst_schemas() -> Vec<(&'static str, Vec<u8>)> {
     use Label::{Optional, Repeated};
@@ -43,13 +44,15 @@ pub(crate) fn worst_schemas() -> Vec<(&'static str, Vec<u8>)> {
         "20,000 methods",
         FileDescriptorSet { file: vec![file(vec![empty()], "A", &methods)] }.encode_to_vec(),
     ));
-    let twice = vec![
-        field(1, "a", Type::Bool, Optional, ""),
-        field(1, "b", Type::Bool, Optional, ""),
-        field(i32::MAX, "c", Type::Bool, Optional, ""),
-        field(-1, "d", Type::Bool, Optional, ""),
-    ];
-    list.push(("numbers twice", schema(vec![message("M", twice)], &[("P", ".a.M", ".a.M")])));
+    for (name, numbers) in [
+        ("a number twice", &[1, 1][..]),
+        ("a number that is too large", &[i32::MAX]),
+        ("a negative number", &[-1]),
+    ] {
+        let fields = numbers.iter().zip(["a", "b"]);
+        let fields = fields.map(|(number, name)| field(*number, name, Type::Bool, Optional, "")).collect();
+        list.push((name, schema(vec![message("M", fields)], &[("P", ".a.M", ".a.M")])));
+    }
     // Nesting without end in bytes: each level wraps the previous as a field 3 (nested_type).
     let mut bytes: Vec<u8> = Vec::new();
     for _ in 0..40_000 {
@@ -99,33 +102,71 @@ pub(crate) fn worst_schemas() -> Vec<(&'static str, Vec<u8>)> {
     list
 }
 
+/// Returns what the daemon says of a caller with this schema; nothing if it is taken.
+fn refusal(path: &Path, descriptors: &[u8]) -> Option<String> {
+    let mut socket = UnixStream::connect(path).unwrap();
+    socket.write_all(&hello(Role::Caller, "evil", descriptors).to_bytes().unwrap()).unwrap();
+    socket.set_read_timeout(Some(SOON)).unwrap();
+    let mut answer = [0; Answer::SIZE];
+    socket.read_exact(&mut answer).unwrap();
+    match Answer::read(&answer).unwrap() {
+        Answer::Refused { text } => {
+            let mut said = vec![0; text as usize];
+            socket.read_exact(&mut said).unwrap();
+            Some(String::from_utf8(said).unwrap())
+        }
+        answer => {
+            assert_eq!(answer, Answer::Taken);
+            None
+        }
+    }
+}
+
+/// Schemas within the bounds are taken, and others refused with the reason, and both take a bounded memory.
 #[tokio::test(flavor = "multi_thread")]
 async fn schemas_of_every_bad_kind() {
     let daemon = Process::start(&[]);
     let _serving = serve(server(&daemon.path).await);
     works(&client(&daemon.path).await, 1).await;
-    let memory = daemon.memory();
-    let files = daemon.files();
+    let (before, files) = (daemon.memory(), daemon.files());
     for (name, bytes) in worst_schemas() {
         let path = daemon.path.clone();
-        let length = bytes.len();
         let honest = client(&daemon.path).await;
-        let (taken, longest) = beside(name, honest, move || {
-            let mut taken = 0;
-            for _ in 0..2 {
-                taken += Attacker::try_attach(&path, &hello(Role::Caller, "evil", &bytes)).map_or(0, |_| 1);
+        let refusals = move || [(); 2].map(|()| refusal(&path, &bytes));
+        let (refusals, _) = beside(name, honest, refusals).await;
+        let expected = match name {
+            "16,000 fields" | "9,000 choices" | "4,000 messages in circles" => None,
+            "20,000 methods" | "16,000 values" => {
+                Some("the schema has more than 4096 methods, 4096 messages")
             }
-            taken
-        })
-        .await;
-        println!("  {length} bytes, taken {taken} times");
-        assert!(longest < SOON, "{name}: {longest:?}");
+            "a number twice" => Some("`a.M.b` has the number 1, which is out of range or taken"),
+            "a number that is too large" => {
+                Some("`a.M.a` has the number 2147483647, which is out of range or taken")
+            }
+            "a negative number" => Some("`a.M.a` has the number -1, which is out of range or taken"),
+            "a long name" => Some("has more than 255 letters"),
+            "levels to the end" | "groups" => Some("the bytes are no descriptor set of protobuf"),
+            _ => panic!("{name}"),
+        };
+        for refusal in refusals {
+            let is_right = match (expected, &refusal) {
+                (Some(expected), Some(refusal)) => refusal.contains(expected),
+                (None, None) => true,
+                _ => false,
+            };
+            assert!(is_right, "{name}: {refusal:?}");
+        }
     }
     assert!(daemon.settles(files));
-    println!("memory {memory} -> {} KiB", daemon.memory());
+    println!("memory {before} -> {} KiB, and {} at most", daemon.memory(), daemon.most_memory());
+    assert!(daemon.most_memory() < before + MOST_MEMORY);
 }
 
-/// Two schemas whose first difference is long; each call fails by it.
+/// Number of KiB that the schemas may take while they are read: each has a mebibyte, and names, plans and a part of the process's stack take
+/// several times as much.
+const MOST_MEMORY: u64 = 128 << 10;
+
+/// Two schemas whose first difference is long: each call of a caller that has one fails by it, and its text is short.
 #[tokio::test(flavor = "multi_thread")]
 async fn differences_of_schemas_that_are_long() {
     let daemon = Process::start(&[]);
@@ -139,31 +180,34 @@ async fn differences_of_schemas_that_are_long() {
         fields.push(field(15_001, last, Type::Bool, Label::Optional, ""));
         schema(vec![message("M", fields)], &[("P", ".a.M", ".a.M")])
     };
-    let (one, other) = (of(&"x".repeat(200)), of(&"y".repeat(200)));
-    let (count, longest) = beside("differences", honest, move || {
+    let long = "x".repeat(200);
+    let (one, other) = (of(&long), of(&"y".repeat(200)));
+    beside("differences", honest, move || {
         let _server = Attacker::attach(&path, &hello(Role::Server, "evil", &one));
         let mut caller = Attacker::attach(&path, &hello(Role::Caller, "evil", &other));
         let _region = caller.grow(1 << 20).unwrap();
-        let begun = Instant::now();
-        let (mut said, mut heard) = (0_u64, 0);
-        while begun.elapsed() < Duration::from_secs(3) {
-            if caller.queue.try_say(&[ask(said, 0, FIRST)]) == 1 {
+        let regions = take_regions(&caller.control);
+        let (mut said, mut heard) = (0, 0);
+        while heard < 2_000 {
+            if said < 2_000 && caller.queue.try_say(&[ask(said, 0, FIRST)]) == 1 {
                 said += 1;
             }
-            while let Some(bytes) = caller.queue.try_hear() {
-                if let Descriptor::Failure { reason, .. } =
-                    Descriptor::read(bytes[..].try_into().unwrap()).unwrap()
-                {
+            let Some(bytes) = caller.queue.try_hear() else {
+                assert!(!caller.queue.is_over());
+                continue;
+            };
+            match Descriptor::read(bytes[..].try_into().unwrap()).unwrap() {
+                Descriptor::Grown { bytes } => regions.await_bytes(bytes),
+                Descriptor::Failure { kind, may_have_run, reason, .. } => {
+                    assert_eq!((kind, may_have_run), (FailureKind::Malformed, false));
+                    let text = String::from_utf8(regions.text(reason.at)).unwrap();
+                    assert!(text.contains(&long) && text.len() < 1_024, "{text}");
                     heard += 1;
-                    let mut done = Done::default();
-                    done.push(reason.number);
-                    caller.queue.try_say(&[Descriptor::Done(done).to_bytes()]);
+                    give_back(&mut caller.queue, reason.number);
                 }
+                other => assert!(matches!(other, Descriptor::Done(_)), "{other:?}"),
             }
         }
-        heard
     })
     .await;
-    println!("  {count} failures");
-    assert!(longest < SOON, "{longest:?}");
 }
