@@ -60,6 +60,8 @@ mod protobuf;
 mod reference;
 mod schema;
 mod shape;
+#[cfg(feature = "walks")]
+mod walks;
 
 pub use fields::Fields;
 pub use limits::Limits;
@@ -72,3 +74,5 @@ pub use private::PrivateMemory;
 pub use protobuf::{Encoded, Fault};
 pub use schema::{Difference, Digest, Method, Schema, Unsuitable};
 pub use shape::{Misfit, Part, Shape, Type};
+#[cfg(feature = "walks")]
+pub use walks::walks;

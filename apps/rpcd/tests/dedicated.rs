@@ -9,6 +9,8 @@ mod from_address;
 mod hotel;
 #[path = "machines/calls.rs"]
 mod machines;
+#[path = "engines/numbered.rs"]
+mod numbered;
 #[path = "engines/policies.rs"]
 mod policies;
 mod stranger;

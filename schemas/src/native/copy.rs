@@ -26,6 +26,8 @@ impl Plan {
         room: &mut impl Room,
         limits: Limits,
     ) -> Result<u64, Fault> {
+        #[cfg(feature = "walks")]
+        crate::walks::count();
         let mut copier = Copier { plan: self, memory, room, limits, left: limits.memory };
         copier.message(message, at, limits.levels(), None)
     }
@@ -48,6 +50,8 @@ impl Plan {
         room: &mut impl Room,
         limits: Limits,
     ) -> Result<u64, Fault> {
+        #[cfg(feature = "walks")]
+        crate::walks::count();
         let mut copier = Copier { plan: self, memory, room, limits, left: limits.memory };
         copier.message(message, at, limits.levels(), Some(fields))
     }

@@ -25,6 +25,8 @@ impl Plan {
         room: &mut impl Room,
         limits: Limits,
     ) -> Result<u64, Fault> {
+        #[cfg(feature = "walks")]
+        crate::walks::count();
         if encoded.len() > limits.encoded.min(u32::MAX as usize) {
             return Err(Fault::Long(limits.encoded));
         }

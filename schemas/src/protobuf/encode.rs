@@ -28,6 +28,8 @@ impl Plan {
         limits: Limits,
         into: &mut Encoded,
     ) -> Result<(), Fault> {
+        #[cfg(feature = "walks")]
+        crate::walks::count();
         into.clear(limits.encoded);
         let mut encoder = Encoder { plan: self, memory, limits, left: limits.memory, out: into };
         let encoded = encoder.message(message, at, limits.levels());

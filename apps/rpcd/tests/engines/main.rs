@@ -5,12 +5,16 @@ mod allocations;
 #[path = "../authority/mod.rs"]
 mod authority;
 mod balance;
+#[path = "../../../../managed/tests/built/mod.rs"]
+mod built;
 #[path = "../from_address/mod.rs"]
 mod from_address;
 #[path = "../hotel/mod.rs"]
 mod hotel;
+mod marshalling;
 mod metrics;
 mod not_taken;
+mod numbered;
 mod operators;
 mod plugins;
 mod policies;
@@ -18,6 +22,7 @@ mod qos;
 #[path = "../stranger/mod.rs"]
 mod stranger;
 mod traces;
+mod trials;
 
 #[global_allocator]
 static COUNTING: bertha_allocations::Counting = bertha_allocations::Counting;

@@ -1,22 +1,14 @@
 //! Engines of operators, which come from libraries while calls flow.
 
-#[path = "../../../../managed/tests/built/mod.rs"]
-mod built;
-
-use crate::hotel::{Hotel, Reserve, Running, answer, request};
+use crate::built;
+use crate::hotel::Running;
+use crate::numbered::{Numbered, recorded, reserve};
 use bertha_chunnels::rpc::FailureKind;
 use bertha_managed::Order;
-use bertha_managed::application::{Client, Server};
-use futures_util::future::join_all;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::task::JoinHandle;
 
-const SOON: Duration = Duration::from_secs(60);
-
-fn load(path: &Path) -> Order {
+pub(crate) fn load(path: &Path) -> Order {
     Order::Load { path: path.to_str().unwrap().into() }
 }
 
@@ -43,47 +35,13 @@ fn remove(name: &str) -> Order {
     Order::Remove { service: "hotel".into(), name: name.into() }
 }
 
-/// Serves calls, and returns the numbers of those that came, in their order.
-fn recorded(mut server: Server<Hotel>) -> JoinHandle<Vec<i32>> {
-    tokio::spawn(async move {
-        let mut numbers = Vec::new();
-        while let Ok(call) = server.next().await {
-            numbers.extend(answer(call).await);
-        }
-        numbers
-    })
-}
-
-async fn reserve(client: &Client<Hotel>, customer: &str, number: i32) -> Result<i32, FailureKind> {
-    let asked = request(&client.heap(), customer, number, &[]);
-    let response = client.call::<Reserve>(asked, Some(SOON)).await.map_err(|failure| failure.kind())?;
-    Ok(response.price)
-}
-
 #[tokio::test]
-async fn a_thousand_changes_lose_repeat_and_swap_no_call() {
+async fn a_thousand_changes_of_libraries_lose_repeat_and_swap_no_call() {
     let folder = tempfile::tempdir().unwrap();
     let mut versions = vec![built::in_rust(folder.path())];
     versions.extend(built::in_c(folder.path()));
     let daemon = Running::start();
-    let serving = recorded(daemon.server().await);
-    let client = daemon.client().await;
-    let is_over = Arc::new(AtomicBool::new(false));
-    let calling = tokio::spawn({
-        let is_over = Arc::clone(&is_over);
-        async move {
-            let mut next = 0;
-            while !is_over.load(Ordering::Relaxed) {
-                // They are sent in this order.
-                let calls = (next..next + 40).map(|number| reserve(&client, "ada", number));
-                for (number, outcome) in (next..).zip(join_all(calls).await) {
-                    assert_eq!(outcome, Ok(100 * number));
-                }
-                next += 40;
-            }
-            next
-        }
-    });
+    let numbered = Numbered::start(&daemon).await;
     let mut changes = 0;
     let mut version = versions.iter().cycle();
     while changes < 1_000 {
@@ -108,12 +66,8 @@ async fn a_thousand_changes_lose_repeat_and_swap_no_call() {
             changes += 1;
         }
     }
-    is_over.store(true, Ordering::Relaxed);
-    let sent = calling.await.unwrap();
-    assert_eq!(Order::List.give(&daemon.path).await.unwrap(), "hotel\ttest\t0\t\n");
-    drop(daemon);
-    assert!(sent > 0);
-    assert_eq!(serving.await.unwrap(), (0..sent).collect::<Vec<_>>());
+    assert_eq!(Order::List.give(&daemon.path).await.unwrap(), "hotel\ttest\t2\t\n");
+    numbered.end(daemon).await;
 }
 
 #[tokio::test]
@@ -203,47 +157,6 @@ async fn an_upgrade_that_one_caller_refuses_is_undone_for_the_others() {
         assert_eq!(reserve(client, "ada", 1).await, Ok(100));
     }
     assert_eq!(reserve(&daemon.client().await, "eve", 1).await, Err(FailureKind::Denied));
-}
-
-/// Damages the code of a library: the parts that the system runs have zeros.
-fn damage(library: &Path) {
-    let mut file = std::fs::read(library).unwrap();
-    let number = |file: &[u8], at: usize, len| {
-        file[at..at + len].iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte))
-    };
-    let (table, size, count) = (number(&file, 32, 8), number(&file, 54, 2), number(&file, 56, 2));
-    for segment in (0..count).map(|place| table + place * size) {
-        let (kind, flags) = (number(&file, segment, 4), number(&file, segment + 4, 4));
-        if kind == 1 && flags & 1 == 1 {
-            let (at, len) = (number(&file, segment + 8, 8), number(&file, segment + 32, 8));
-            file[at..at + len].fill(0);
-        }
-    }
-    std::fs::write(library, file).unwrap();
-}
-
-#[tokio::test]
-async fn a_library_whose_code_is_damaged_is_refused_and_the_daemon_goes_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let socket = folder.path().join("rpcd");
-    let library = built::in_rust(folder.path());
-    let damaged = folder.path().join("damaged.so");
-    std::fs::copy(&library, &damaged).unwrap();
-    damage(&damaged);
-    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_bertha-rpcd"));
-    let mut daemon = command.arg("--socket").arg(&socket).kill_on_drop(true).spawn().unwrap();
-    while Order::List.give(&socket).await.is_err() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-        assert_eq!(daemon.try_wait().unwrap(), None);
-    }
-    let refused = load(&damaged).give(&socket).await.unwrap_err().to_string();
-    assert!(
-        refused.contains("damaged.so is not loaded: in a trial it ended its process with SIG"),
-        "{refused}"
-    );
-    load(&library).give(&socket).await.unwrap();
-    assert!(Order::List.give(&socket).await.unwrap().contains("pace\t/"));
-    assert_eq!(daemon.try_wait().unwrap(), None);
 }
 
 #[tokio::test]

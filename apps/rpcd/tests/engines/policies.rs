@@ -1,12 +1,13 @@
 //! Policies on calls, which change while calls flow.
 
-use crate::hotel::{Forge, Forged, Hotel, Reserve, Running, request, serve};
+use crate::hotel::{Forge, Forged, Running, serve};
+use crate::numbered::{Numbered, recorded, reserve};
 use bertha_chunnels::rpc::FailureKind;
-use bertha_managed::application::Client;
 use bertha_managed::engines::built_in;
 use bertha_managed::heap::{String, Vec};
 use bertha_managed::{EngineKind, Unchanged};
 use bertha_rpcd::Change;
+use futures_util::future::{join, join_all};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,14 +23,6 @@ pub(crate) fn add(name: &str, settings: &str) -> Change {
 
 fn remove(name: &str) -> Change {
     Change::Remove { name: name.into() }
-}
-
-/// Reserves a room, and returns its price, or the kind of the failure.
-async fn reserve(client: &Client<Hotel>, customer: &str, nights: i32) -> Result<i32, FailureKind> {
-    let asked = request(&client.heap(), customer, nights, &["guest"]);
-    let response = client.call::<Reserve>(asked, Some(SOON)).await.map_err(|failure| failure.kind())?;
-    assert_eq!(response.room.as_str(), format!("{customer}: guest"));
-    Ok(response.price)
 }
 
 #[tokio::test]
@@ -70,64 +63,76 @@ async fn a_change_that_does_not_suit_is_refused_and_nothing_changes() {
 }
 
 #[tokio::test]
-async fn a_limiter_that_goes_delivers_all_that_it_held() {
+async fn a_limiter_with_a_full_queue_delivers_all_when_it_is_removed() {
     let daemon = Running::start();
-    let _serving = serve(daemon.server().await);
-    let client = Arc::new(daemon.client().await);
-    daemon.operator.change("hotel", &add("rate-limit", "per-second=1 burst=1")).unwrap();
-    let calls: std::vec::Vec<_> = (0..300)
-        .map(|nights| {
-            let client = Arc::clone(&client);
-            tokio::spawn(async move { reserve(&client, "ada", nights).await })
-        })
-        .collect();
-    tokio::time::sleep(Duration::from_millis(50)).await;
-    assert!(calls.iter().filter(|call| call.is_finished()).count() < 10, "the limit holds");
-    daemon.operator.change("hotel", &remove("rate-limit")).unwrap();
-    for (nights, call) in calls.into_iter().enumerate() {
-        assert_eq!(call.await.unwrap(), Ok(100 * nights as i32));
+    let serving = recorded(daemon.server().await);
+    let client = daemon.client().await;
+    daemon.operator.change("hotel", &add("rate-limit", "per-second=0 burst=1 queue=299")).unwrap();
+    // They are sent in this order, and the first passes.
+    let calls = (0..300).map(|nights| reserve(&client, "ada", nights));
+    let removal = async {
+        assert_eq!(reserve(&client, "ada", 300).await, Err(FailureKind::Overloaded));
+        daemon.operator.change("hotel", &remove("rate-limit")).unwrap();
+    };
+    let (outcomes, ()) = join(join_all(calls), removal).await;
+    for (nights, outcome) in (0..).zip(outcomes) {
+        assert_eq!(outcome, Ok(100 * nights));
     }
+    drop(daemon);
+    assert_eq!(serving.await.unwrap(), (0..300).collect::<std::vec::Vec<_>>());
 }
 
 #[tokio::test]
-async fn no_call_is_lost_or_repeated_while_engines_change() {
+async fn a_thousand_changes_of_engines_lose_repeat_and_swap_no_call() {
     let daemon = Running::start();
-    let _serving = serve(daemon.server().await);
-    let client = Arc::new(daemon.client().await);
-    let callers: std::vec::Vec<_> = (0..8)
-        .map(|caller| {
-            let client = Arc::clone(&client);
-            tokio::spawn(async move {
-                for nights in 0..200 {
-                    let number = 1000 * caller + nights;
-                    assert_eq!(reserve(&client, "ada", number).await, Ok(100 * number));
-                }
-            })
-        })
-        .collect();
-    let mut changes = 0;
-    while callers.iter().any(|caller| !caller.is_finished()) {
-        let upgrade = |name: &str| Change::Upgrade { name: name.into(), kind: kind(name) };
-        for change in [
-            add("rate-limit", "per-second=5000 burst=3"),
+    let numbered = Numbered::start(&daemon).await;
+    let upgrade = |name: &str| Change::Upgrade { name: name.into(), kind: kind(name) };
+    let configure = |name: &str, settings: &str| Change::Configure {
+        name: name.into(),
+        settings: settings.parse().unwrap(),
+    };
+    // All that are built in. The limiter holds calls when it is changed, upgraded and removed.
+    let round = || {
+        [
+            add("rate-limit", "per-second=20000 burst=3"),
             add("acl", "field=customer deny=eve"),
+            add("metrics", ""),
             upgrade("rate-limit"),
             add("quota", "calls=1000"),
+            configure("rate-limit", "per-second=0 burst=1"),
+            add("qos", "small=1"),
+            upgrade("rate-limit"),
             upgrade("acl"),
-            remove("rate-limit"),
+            upgrade("metrics"),
+            configure("rate-limit", "per-second=20000"),
+            add("trace", "sample=2"),
+            upgrade("qos"),
+            configure("acl", "deny=mallory"),
+            upgrade("trace"),
+            configure("quota", "calls=500"),
+            add("null", ""),
             upgrade("quota"),
+            configure("qos", "hold=1"),
+            configure("rate-limit", "per-second=0"),
+            remove("trace"),
+            upgrade("null"),
+            remove("metrics"),
+            remove("rate-limit"),
             remove("acl"),
+            remove("qos"),
+            remove("null"),
             remove("quota"),
-        ] {
-            daemon.operator.change("hotel", &change).unwrap();
+        ]
+    };
+    let mut changes = 0;
+    while changes < 1_000 {
+        for change in round() {
+            daemon.operator.change("hotel", &change).unwrap_or_else(|error| panic!("{change:?}: {error}"));
             changes += 1;
             tokio::time::sleep(Duration::from_micros(300)).await;
         }
     }
-    for caller in callers {
-        caller.await.unwrap();
-    }
-    assert!(changes >= 9);
+    numbered.end(daemon).await;
 }
 
 #[tokio::test]
