@@ -18,4 +18,5 @@ mod impatient;
 mod leaving;
 #[path = "../stranger/mod.rs"]
 mod stranger;
+mod streams;
 mod tls;

@@ -28,6 +28,10 @@ pub(crate) struct Hotel;
 #[derive(Debug)]
 pub(crate) struct OtherHotel;
 
+/// The service, with the methods `Watch`, `Upload` and `Talk`, too, which have streams.
+#[derive(Debug)]
+pub(crate) struct StreamingHotel;
+
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Request {
@@ -63,6 +67,10 @@ pub(crate) struct Forge;
 pub(crate) struct Ping;
 #[derive(Debug)]
 pub(crate) struct Reserve;
+
+/// `Reserve` of the service with streams.
+#[derive(Debug)]
+pub(crate) struct ReserveBesideStreams;
 
 fn field(number: i32, name: &str, kind: Type, label: Label) -> FieldDescriptorProto {
     FieldDescriptorProto {
@@ -134,6 +142,42 @@ unsafe impl Service for OtherHotel {
         static SCHEMA: OnceLock<std::vec::Vec<u8>> = OnceLock::new();
         SCHEMA.get_or_init(|| schema("guest"))
     }
+}
+
+/// Returns the schema, with methods that have streams.
+fn with_streams() -> std::vec::Vec<u8> {
+    let mut set = FileDescriptorSet::decode(Hotel::descriptors()).unwrap();
+    let methods = &mut set.file[0].service[0].method;
+    for (name, of_requests, of_responses) in
+        [("Watch", false, true), ("Upload", true, false), ("Talk", true, true)]
+    {
+        methods.push(MethodDescriptorProto {
+            name: Some(name.into()),
+            client_streaming: Some(of_requests),
+            server_streaming: Some(of_responses),
+            ..methods[1].clone()
+        });
+    }
+    set.encode_to_vec()
+}
+
+// SAFETY: as of the service without streams.
+unsafe impl Service for StreamingHotel {
+    const NAME: &'static str = "hotel.Hotel";
+
+    fn descriptors() -> &'static [u8] {
+        static SCHEMA: OnceLock<std::vec::Vec<u8>> = OnceLock::new();
+        SCHEMA.get_or_init(with_streams)
+    }
+}
+
+// SAFETY: `Ping` alone comes before, in the order of names and in that of the schema.
+unsafe impl Method for ReserveBesideStreams {
+    type Service = StreamingHotel;
+    type Request = Request;
+    type Response = Response;
+    const NAME: &'static str = "Reserve";
+    const NUMBER: u32 = 1;
 }
 
 // SAFETY: `Ping` comes before `Reserve`.
