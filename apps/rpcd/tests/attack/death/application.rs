@@ -111,6 +111,8 @@ pub(super) fn first_number(process: u32) -> u64 {
 pub(super) fn start(path: &Path, serves: &str, calls: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", "death::application::process", "--nocapture"])
+        // With one thread, which is the default on one processor, the first line of the test would begin with its name.
+        .arg("--test-threads=2")
         .env("DEATH_PATH", path)
         .env("DEATH_SERVES", serves)
         .env("DEATH_CALLS", calls)
