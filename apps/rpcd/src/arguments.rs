@@ -40,6 +40,9 @@ pub struct Arguments {
     /// Tries a library, and ends. The daemon starts itself so before it opens one.
     #[arg(long, value_name = "FILE", hide = true)]
     try_library: Option<PathBuf>,
+    /// Opens a library, and ends.
+    #[arg(long, value_name = "FILE", hide = true)]
+    open_library: Option<PathBuf>,
     /// The program that tries libraries.
     #[arg(skip)]
     trials: Option<PathBuf>,
@@ -149,6 +152,9 @@ impl Arguments {
     pub async fn execute(self, termination: &Termination) -> Result<(), Error> {
         if let Some(library) = &self.try_library {
             trial::run(library);
+            return trial::keep(library);
+        }
+        if let Some(library) = &self.open_library {
             return Ok(());
         }
         let users = if self.user.is_empty() { Users::Same } else { Users::Only(self.user) };

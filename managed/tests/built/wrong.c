@@ -1,4 +1,5 @@
 /* An engine with mistakes. Settings choose those of an engine, and definitions those of the library. */
+#define _POSIX_C_SOURCE 200809L
 #include "engine.h"
 
 #include <stdlib.h>
@@ -16,6 +17,31 @@
 #endif
 #ifndef RESPONSES
 #define RESPONSES responses
+#endif
+
+#ifdef LEAVES
+#include <stdio.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Leaves a process behind that is in no group with this one, and whose parent has gone. Its number is in the file of this name. */
+static __attribute__((constructor)) void leave(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        setsid();
+        pid_t left = fork();
+        if (left == 0)
+            for (;;)
+                pause();
+        FILE *file = fopen(LEAVES, "w");
+        fprintf(file, "%d\n", (int)left);
+        fclose(file);
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+}
 #endif
 
 static char mistake[64];

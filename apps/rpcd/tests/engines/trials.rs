@@ -52,3 +52,18 @@ async fn a_library_whose_code_is_damaged_is_refused_and_the_daemon_goes_on() {
     assert!(Order::List.give(&socket).await.unwrap().contains("pace\t/"));
     assert_eq!(daemon.try_wait().unwrap(), None);
 }
+
+/// A library that leaves a process behind when it is opened, which no process waits for, is refused, and the process ended.
+#[tokio::test]
+async fn a_trial_leaves_no_process_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let (socket, number) = (folder.path().join("rpcd"), folder.path().join("number"));
+    let definition = format!("-DLEAVES=\"{}\"", number.display());
+    let Some(library) = built::wrong(folder.path(), "leaves.so", &[&definition]) else { return };
+    let _daemon = start(&socket).await;
+    let refused = load(&library).give(&socket).await.unwrap_err().to_string();
+    assert!(refused.contains("leaves.so is not loaded: in a trial it left a process behind"), "{refused}");
+    let left = std::fs::read_to_string(&number).unwrap();
+    let folder = Path::new("/proc").join(left.trim());
+    assert!(!folder.exists(), "{}", std::fs::read_to_string(folder.join("cmdline")).unwrap_or_default());
+}
