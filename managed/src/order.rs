@@ -258,7 +258,7 @@ impl Order {
 const CONTROL: Malformed = Malformed { what: "a name or a setting of an order has a control character" };
 const TOO_LONG: Malformed = Malformed { what: "a schema is longer than 1 MiB" };
 const NO_NAME: Malformed = Malformed {
-    what: "the name of a service or an engine has 1 to 255 bytes, and no characters that do not show",
+    what: "the name of a service or an engine has 1 to 255 letters, digits and signs of ASCII, with single spaces between them",
 };
 const UNKNOWN: Malformed = Malformed {
     what: "an order is list, bind, load, unload, add, configure, upgrade, remove, route or send, with its parts",

@@ -37,7 +37,7 @@ pub struct Arguments {
     /// A library with a kind of engine, by its absolute path, which --engine may name then. May be given several times.
     #[arg(long, value_name = "FILE")]
     load: Vec<PathBuf>,
-    /// Tries a library, and ends. The daemon starts itself so before it opens one.
+    /// Tries a library in another process, ends what is left of that, and says what became of it. The daemon starts itself so before it opens one.
     #[arg(long, value_name = "FILE", hide = true)]
     try_library: Option<PathBuf>,
     /// Opens a library, and ends.
@@ -119,7 +119,8 @@ impl FromStr for Engine {
 }
 
 /// The refusal of a name.
-const NO_SERVICE: &str = "the name of a service has 1 to 255 bytes, and no characters that do not show";
+const NO_SERVICE: &str =
+    "the name of a service has 1 to 255 letters, digits and signs of ASCII, with single spaces between them";
 
 fn route(text: &str) -> Result<(String, Routes), Error> {
     let parts = text.rsplit_once('=').filter(|(service, _)| !service.is_empty());
@@ -151,10 +152,10 @@ impl Arguments {
     /// Errors of what listens, and settings that no daemon has.
     pub async fn execute(self, termination: &Termination) -> Result<(), Error> {
         if let Some(library) = &self.try_library {
-            trial::run(library);
             return trial::keep(library);
         }
         if let Some(library) = &self.open_library {
+            trial::run(library);
             return Ok(());
         }
         let users = if self.user.is_empty() { Users::Same } else { Users::Only(self.user) };
@@ -216,7 +217,7 @@ mod tests {
         let error = |text: &str| text.parse::<Engine>().unwrap_err();
         assert!(error("hotel").contains("as in hotel:rate-limit"));
         assert!(error("hotel:acl:deny").contains("deny=10"));
-        assert!(error("ho\u{200b}tel:acl").contains("do not show"));
+        assert!(error("ho\u{200b}tel:acl").contains("signs of ASCII"));
         assert_eq!("hotel:acl:field=a deny=b".parse::<Engine>().unwrap().service, "hotel");
     }
 }

@@ -31,10 +31,15 @@ fn is_in_parentheses(name: &str) -> bool {
     name.starts_with('(') && name.ends_with(')')
 }
 
-/// Returns true also for an address behind which a port is that there is none of, since rows have no port.
+/// Returns true also for an address behind which a port is that there is none of, since rows have no port, an interface, or an end of a sentence.
 fn ends_with_address(name: &str) -> bool {
     let last = name.split_whitespace().next_back().unwrap_or_default();
-    let is_ip = |text: &str| text.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
+    let last = last.trim_end_matches(|sign: char| sign.is_ascii_punctuation() && sign != ']' && sign != ':');
+    let is_ip = |text: &str| {
+        let text = text.trim_start_matches('[').trim_end_matches(']');
+        let (text, _interface) = text.split_once('%').unwrap_or((text, ""));
+        text.parse::<IpAddr>().is_ok()
+    };
     is_ip(last) || is_ip(without_port(last))
 }
 
@@ -60,6 +65,11 @@ mod tests {
             "bertha-rpcd at 10.0.0.1",
             "desk at [2001:db8::1]:9 ",
             "at [::1]",
+            "at fe80::",
+            "10.0.0.1%eth0",
+            "[fe80::1%eth0]:5",
+            "at 10.0.0.1.",
+            "at 10.0.0.1,",
             "2001:db8::1",
         ] {
             assert!(!is_free(name, "hotel"), "{name}");

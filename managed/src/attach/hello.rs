@@ -1,7 +1,6 @@
 //! The first message of an application.
 
 use super::Malformed;
-use crate::is_unseen;
 use bertha_schemas::Schema;
 
 /// The part of an application in its calls.
@@ -27,9 +26,9 @@ pub enum Role {
 pub struct Hello {
     /// The part of the application.
     pub role: Role,
-    /// The name by which operators know the application, of up to 255 bytes.
+    /// The [name](is_name) by which operators know the application.
     pub application: String,
-    /// The name by which callers find the server, of up to 255 bytes.
+    /// The [name](is_name) by which callers find the server.
     pub service: String,
     /// The address at which the send heap begins.
     pub send_heap: u64,
@@ -115,10 +114,12 @@ impl Hello {
 }
 
 const TOO_LONG: Malformed = Malformed { what: "the schema is longer than 1 MiB" };
-const NO_APPLICATION: Malformed =
-    Malformed { what: "the name of an application has 1 to 255 bytes, and no characters that do not show" };
-const NO_SERVICE: Malformed =
-    Malformed { what: "the name of a service has 1 to 255 bytes, and no characters that do not show" };
+const NO_APPLICATION: Malformed = Malformed {
+    what: "the name of an application has 1 to 255 letters, digits and signs of ASCII, with single spaces between them",
+};
+const NO_SERVICE: Malformed = Malformed {
+    what: "the name of a service has 1 to 255 letters, digits and signs of ASCII, with single spaces between them",
+};
 
 fn role_number(role: Role) -> u8 {
     match role {
@@ -131,9 +132,12 @@ fn length_of(name: &str) -> Option<u8> {
     u8::try_from(name.len()).ok().filter(|_| is_name(name))
 }
 
-/// Returns true for a name that an application or a service may have: 1 to 255 bytes, without characters that [do not show](is_unseen).
+/// Returns true for a name that an application or a service may have: 1 to 255 letters, digits and signs of ASCII, with single spaces between
+/// them. So no two names look the same.
 pub fn is_name(name: &str) -> bool {
-    (1..=usize::from(u8::MAX)).contains(&name.len()) && !name.contains(is_unseen)
+    let has_words =
+        name.split(' ').all(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_graphic()));
+    has_words && name.len() <= usize::from(u8::MAX)
 }
 
 /// Returns the name at the beginning of these bytes, and what follows it.
@@ -187,8 +191,27 @@ mod tests {
     }
 
     #[test]
-    fn names_have_a_length_and_only_characters_that_show() {
-        for wrong in ["", "a\nb", "letoh\u{202e}", "ho\u{200b}tel", &"x".repeat(256)] {
+    fn no_two_names_look_the_same() {
+        for right in ["a", "hotel.Hotel", "the (new) desk", "~!", &"x".repeat(255)] {
+            assert!(is_name(right), "{right}");
+        }
+        for wrong in [
+            "",
+            " ",
+            "a\nb",
+            "letoh\u{202e}",
+            "ho\u{200b}tel",
+            "desk\u{3164}",
+            "desk\u{fe0f}",
+            "desk\u{a0}",
+            "d\u{435}sk",
+            "de\u{301}sk",
+            " desk",
+            "desk ",
+            "the  desk",
+            "a\tb",
+            &"x".repeat(256),
+        ] {
             assert_eq!(Hello { service: wrong.into(), ..hello() }.to_bytes(), Err(NO_SERVICE));
             assert_eq!(Hello { application: wrong.into(), ..hello() }.to_bytes(), Err(NO_APPLICATION));
         }

@@ -11,15 +11,29 @@ async fn names_of_services() {
     let ((), _) = beside("names", honest, move || {
         let good = hello(Role::Server, "hotel", Hotel::descriptors()).to_bytes().unwrap();
         let at = Hello::HEADER + "attacker".len();
-        for wrong in
-            [*b"hot\0l", *b"hot\xffl", *b"hot\nl", *b"\x80\x80\x80\x80\x80", *b"hot\x7fl", *b"h\xe2\x80\xael"]
-        {
+        for wrong in [
+            *b"hot\0l",
+            *b"hot\xffl",
+            *b"hot\nl",
+            *b"\x80\x80\x80\x80\x80",
+            *b"hot\x7fl",
+            *b"h\xe2\x80\xael",
+            *b"ho\xe3\x85\xa4",
+            *b"ho\xef\xb8\x8f",
+            *b"hot\xc2\xa0",
+            *b"h\xd0\xbetl",
+            *b" hotl",
+            *b"hotl ",
+            *b"h  tl",
+        ] {
             let mut bytes = good.clone();
             bytes[at..at + 5].copy_from_slice(&wrong);
             let mut socket = UnixStream::connect(&path).unwrap();
             socket.write_all(&bytes).unwrap();
-            let (answer, _) = hear_some(&socket);
+            let (answer, text) = hear_some(&socket);
             assert!(matches!(answer, Answer::Refused { .. }), "{wrong:?}");
+            let text = String::from_utf8(text).unwrap();
+            assert!(text.contains("1 to 255 letters, digits and signs of ASCII"), "{text}");
         }
         for (application, service) in [(0, 5), (8, 0), (255, 255), (8, 255), (0, 0)] {
             let mut bytes = good.clone();
@@ -29,7 +43,7 @@ async fn names_of_services() {
             let (answer, _) = hear_some(&socket);
             assert!(matches!(answer, Answer::Refused { .. }), "{application}, {service}");
         }
-        let long = "\u{1f600}".repeat(63);
+        let long = "~".repeat(255);
         let _server = Attacker::attach(&path, &hello(Role::Server, &long, Hotel::descriptors()));
         // The honest server stays.
         assert!(Attacker::try_attach(&path, &hello(Role::Server, "hotel", Hotel::descriptors())).is_none());
