@@ -170,6 +170,10 @@ impl<R: Runtime> Base for AnyBase<R> {
         self.0.any_base().properties()
     }
 
+    fn delivers_alone(&self) -> bool {
+        self.0.any_base().delivers_alone()
+    }
+
     fn set_ecn(&self, on: bool) -> bool {
         self.0.any_base().set_ecn(on)
     }

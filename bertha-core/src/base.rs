@@ -129,6 +129,12 @@ pub trait Base: Send + Sync + 'static {
     /// Returns the delivery properties of the transport.
     fn properties(&self) -> Properties;
 
+    /// Returns true if what was sent arrives without this process: the system has it, or memory that the peer shares. Closing then need
+    /// not wait for the peer. The default returns false, as suits a transport that lives in the process.
+    fn delivers_alone(&self) -> bool {
+        false
+    }
+
     /// Turns explicit congestion notification (RFC 3168) on or off for later datagrams: routers may mark them
     /// instead of dropping them when a queue builds up. The first call with `true` begins to count the
     /// [`marks`](Self::marks) of arriving datagrams. Notification is off at first, and then costs nothing.

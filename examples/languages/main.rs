@@ -7,7 +7,7 @@
 //! | `languages certificates` | TLS, with certificates of both ends |
 //! | `languages service` | calls with deadlines, a stream of responses and a stream of requests, in CBOR or JSON |
 //! | `languages change` | another stack while messages flow |
-//! | `languages topic` | a topic of NATS, whose messages are acknowledged after the work |
+//! | `languages topic` | a topic of NATS or Redis, whose messages are acknowledged after the work |
 //!
 //! A server prints its address. `bindings/matrix` runs each program of each language with each.
 #![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
@@ -16,7 +16,7 @@ mod certificates;
 mod change;
 mod echo;
 mod service;
-#[cfg(feature = "nats")]
+#[cfg(any(feature = "nats", feature = "redis-streams"))]
 mod topic;
 
 type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
@@ -34,9 +34,9 @@ async fn main() -> Outcome {
         ["service", "ask", codec, address, text] => service::ask(codec, address, text).await,
         ["change", "serve", address] => change::serve(address).await,
         ["change", "ask", address] => change::ask(address).await,
-        #[cfg(feature = "nats")]
+        #[cfg(any(feature = "nats", feature = "redis-streams"))]
         ["topic", "work", server, topic, number] => topic::work(server, topic, number.parse()?).await,
-        #[cfg(feature = "nats")]
+        #[cfg(any(feature = "nats", feature = "redis-streams"))]
         ["topic", "publish", server, topic, ref texts @ ..] => topic::publish(server, topic, texts).await,
         _ => Err("echo|certificates|service|change|topic, with the arguments that its file names".into()),
     }

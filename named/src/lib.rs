@@ -38,6 +38,7 @@ mod stack;
 mod topics;
 mod transport;
 mod unknown;
+mod until_closed;
 
 pub use any::{AnyConnection, AnyIncoming, Connecting, Listened, Listening};
 pub use call_format::CallFormat;

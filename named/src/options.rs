@@ -22,7 +22,18 @@ pub struct Options {
     pub codec: CallFormat,
 }
 
+/// Time for which a close waits for the peer where the runtime lives on.
+const CLOSE_WAIT: Duration = Duration::from_millis(5);
+
 impl Options {
+    /// Returns the options of a process whose runtime lives as long as itself: a task of it waits for a peer that does not receive when
+    /// this end closes.
+    pub fn of_lasting_runtime() -> Self {
+        let mut options = Self::default();
+        options.settings.close_wait = CLOSE_WAIT;
+        options
+    }
+
     /// Sets what has this name.
     ///
     /// # Errors

@@ -166,9 +166,15 @@ async fn a_failure_tells_its_kind_and_what_may_have_run() {
     assert_eq!((denied.kind(), denied.text(), denied.may_have_run()), (FailureKind::Denied, "not you", true));
     let forgotten = caller.ask(call("forget", b"")).await.unwrap_err();
     assert_eq!((forgotten.kind(), forgotten.may_have_run()), (FailureKind::Failed, true));
-    caller.close().await.unwrap();
-    let closed = caller.ask(call("enter", b"")).await.unwrap_err();
-    assert_eq!((closed.kind(), closed.may_have_run()), (FailureKind::Disconnected, false));
+    let peer = caller.peer_address();
+    for _ in 0..2 {
+        caller.clone().close().await.unwrap();
+        let closed = caller.ask(call("enter", b"")).await.unwrap_err();
+        assert_eq!((closed.kind(), closed.may_have_run()), (FailureKind::Disconnected, false));
+        assert!(caller.explain().contains("agreed as client"), "{}", caller.explain());
+        assert!(caller.statistics().contains("Calls"), "{}", caller.statistics());
+        assert_eq!(caller.peer_address(), peer);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -18,7 +18,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// [`close`](Connection::close) waits for the messages that the stack or the datapath has promised to
 /// deliver, and tells the peer. Over a datapath that loses messages, a task repeats the close until the peer
-/// has seen it, so long as the runtime lives. Dropping the connection tells the peer too, once.
+/// has seen it, so long as the runtime lives. Over streams of the kernel and shared memory, which deliver
+/// without this process, a task waits for a peer that is not receiving, behind
+/// [`close_wait`](crate::Settings::close_wait). Dropping the connection tells the peer too, once.
 #[derive(Debug)]
 pub struct Negotiated<C> {
     /// Dropped before the connection.

@@ -22,7 +22,7 @@ const CONNECTION: usize = 16 << 10;
 /// | `connections` | 1 for each 64 KiB of memory | | `early_data` | false |
 /// | `close_timeout` | 100 ms | | `remembered_flights` | 65,536 |
 /// | `drain_timeout` | 250 ms | | `may_lose` | delivery |
-/// | `credentials` | none | | | |
+/// | `credentials` | none | | `close_wait` | 300 ms |
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
@@ -64,6 +64,13 @@ pub struct Settings {
     /// attempts, and then as long again until the datapath has handed over all messages; otherwise it fails
     /// with [`TimedOut`](bertha_core::ErrorKind::TimedOut).
     pub close_timeout: Duration,
+    /// The time for which `close` waits for a peer that does something else than receive, over a datapath that
+    /// [delivers alone](bertha_core::Base::delivers_alone), such as TCP. A task waits behind it, so long as the
+    /// runtime lives: a system resets a stream whose end is gone while the peer still sends.
+    ///
+    /// The default leaves a busy peer some time if the program ends behind its close. A program whose runtime
+    /// lives on, or that closes many connections one after another, can do with a few milliseconds.
+    pub close_wait: Duration,
     /// The time that a change of stacks waits for messages that were sent before it and don't arrive, after
     /// the last message that did, as long as the application receives. Only a base that loses messages, or a
     /// `send` that was cancelled, makes a change wait so long.
@@ -127,6 +134,7 @@ bertha_core::setters!(Settings {
     concurrent_handshakes: usize,
     connections: usize,
     close_timeout: Duration,
+    close_wait: Duration,
     drain_timeout: Duration,
     credentials: Credentials,
     floor: guarantee::Set,
@@ -149,6 +157,7 @@ impl Default for Settings {
             concurrent_handshakes: 2048,
             connections: memory::bytes() / 4 / CONNECTION,
             close_timeout: Duration::from_millis(100),
+            close_wait: Duration::from_millis(300),
             drain_timeout: Duration::from_millis(250),
             credentials: Credentials::default(),
             floor: guarantee::Set::NONE,

@@ -1,9 +1,9 @@
-/* A topic of NATS, whose messages are acknowledged after the work.
+/* A topic of NATS or Redis, whose messages are acknowledged after the work.
  *
  *     topic work SERVER TOPIC NUMBER       works on this many messages
  *     topic publish SERVER TOPIC TEXT..    publishes some
  *
- * The server is nats://HOST:PORT. The library is built with its feature nats. */
+ * The server is nats://HOST:PORT or redis://HOST:PORT. The library is built with its feature nats or redis-streams. */
 #include "example.h"
 
 static uint64_t end_of(const char *server, const char *topic, const char *settings) {

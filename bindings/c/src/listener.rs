@@ -7,9 +7,15 @@ use crate::source::{Filling, Source};
 use crate::wait::{Limit, wait};
 use bertha::Addr;
 use bertha_named::{AnyConnection, Listened, Listening, Transport};
+use parking_lot::Mutex;
+use std::convert::Infallible;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
+
+/// Longest time for which a release waits until the address is free.
+const FREED: Duration = Duration::from_secs(1);
 
 /// A server. Clients that nobody accepts wait in the backlog of the datapath, but for a few.
 pub(crate) struct Listener {
@@ -17,6 +23,8 @@ pub(crate) struct Listener {
     readiness: Arc<Readiness>,
     address: Addr,
     pub(crate) clients: Source<Arc<dyn AnyConnection>>,
+    /// Ends when the task has let go of the address.
+    freed: Mutex<mpsc::Receiver<Infallible>>,
 }
 
 impl Listener {
@@ -29,8 +37,12 @@ impl Listener {
         let listening = async { over.run(listening).await.map_err(Failure::from) };
         let listened = wait(Limit::Never, &released, listening)?;
         let address = listened.0.clone();
-        let clients = Source::begin(&released, &readiness, |clients| accept(listened, clients))?;
-        Ok(Arc::new(Self { released, readiness, address, clients }))
+        let (frees, freed) = mpsc::channel();
+        let clients = Source::begin(&released, &readiness, |clients| async move {
+            let _frees = frees;
+            accept(listened, clients).await
+        })?;
+        Ok(Arc::new(Self { released, readiness, address, clients, freed: Mutex::new(freed) }))
     }
 
     pub(crate) fn address(&self) -> String {
@@ -41,10 +53,11 @@ impl Listener {
         &self.readiness
     }
 
-    /// Stops listening.
+    /// Stops listening, and waits for a moment until the address is free.
     pub(crate) fn release(&self) {
         self.released.cancel();
         self.readiness.close();
+        let _ended = self.freed.lock().recv_timeout(FREED);
     }
 }
 

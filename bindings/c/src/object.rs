@@ -154,7 +154,7 @@ pub(crate) fn take_arrived(handle: u64) -> Result<Arc<Arrived>, Failure> {
 /// [`BERTHA_BAD_HANDLE`](Code::BERTHA_BAD_HANDLE).
 pub(crate) fn options_or_default(handle: u64) -> Result<Options, Failure> {
     match handle {
-        0 => Ok(Options::default()),
+        0 => Ok(Options::of_lasting_runtime()),
         _ => Ok(options(handle)?.lock().clone()),
     }
 }
@@ -206,27 +206,39 @@ pub(crate) fn take_buffer(handle: u64) -> Result<Buf, Failure> {
     BUFFERS.lock().remove(handle).ok_or_else(bad)
 }
 
+/// A buffer as C names it.
+pub(crate) struct Wanted {
+    pub(crate) handle: u64,
+    pub(crate) data: *const u8,
+    pub(crate) length: usize,
+}
+
 /// Takes buffers out of the table, each shortened to a length. Either all or none are taken.
 ///
 /// # Errors
 /// [`BERTHA_BAD_HANDLE`](Code::BERTHA_BAD_HANDLE); [`BERTHA_BAD_ARGUMENT`](Code::BERTHA_BAD_ARGUMENT) if a length is longer than its
-/// buffer; [`BERTHA_TOO_LARGE`](Code::BERTHA_TOO_LARGE) if a length is above `longest`.
-pub(crate) fn take_buffers(wanted: &[(u64, usize)], longest: usize) -> Result<Vec<Buf>, Failure> {
+/// buffer, or its bytes lie elsewhere; [`BERTHA_TOO_LARGE`](Code::BERTHA_TOO_LARGE) if a length is above `longest`.
+pub(crate) fn take_buffers(wanted: &[Wanted], longest: usize) -> Result<Vec<Buf>, Failure> {
     let mut table = BUFFERS.lock();
-    for (handle, length) in wanted {
-        let buffer = table.get(*handle).ok_or_else(bad)?;
-        if *length > buffer.len() {
+    for &Wanted { handle, data, length } in wanted {
+        let buffer = table.get(handle).ok_or_else(bad)?;
+        if data != buffer.as_ptr() {
+            let text =
+                "data in a bertha_buffer is not where the library has put it: only the length may change";
+            return Err(Failure::argument(text));
+        }
+        if length > buffer.len() {
             return Err(Failure::argument("a length in a bertha_buffer is longer than the buffer"));
         }
-        if *length > longest {
-            return Err(Failure::too_long(*length, longest));
+        if length > longest {
+            return Err(Failure::too_long(length, longest));
         }
     }
     let mut taken = Vec::with_capacity(wanted.len());
-    for (handle, _) in wanted {
+    for Wanted { handle, .. } in wanted {
         let Some(buffer) = table.remove(*handle) else {
             // All were there, so this one is there twice.
-            for ((handle, _), buffer) in wanted.iter().zip(taken).rev() {
+            for (Wanted { handle, .. }, buffer) in wanted.iter().zip(taken).rev() {
                 table.undo_remove(*handle, buffer);
             }
             return Err(Failure::argument("a buffer is there twice in a burst"));
@@ -234,7 +246,7 @@ pub(crate) fn take_buffers(wanted: &[(u64, usize)], longest: usize) -> Result<Ve
         taken.push(buffer);
     }
     drop(table);
-    for (buffer, (_, length)) in taken.iter_mut().zip(wanted) {
+    for (buffer, Wanted { length, .. }) in taken.iter_mut().zip(wanted) {
         buffer.truncate(*length);
     }
     Ok(taken)

@@ -109,6 +109,23 @@ fn connections_that_are_released_leave_no_descriptor() {
 }
 
 #[test]
+fn connections_that_are_closed_leave_their_address() {
+    let folder = tempfile::tempdir().unwrap();
+    for (datapath, stack) in [("udp", "ordered,reliable"), ("tcp", "")] {
+        run("closed", &[datapath, "127.0.0.1:0", stack]);
+    }
+    for (datapath, stack) in [("unix", "ordered,reliable"), ("unix-stream", ""), ("shm", "")] {
+        run("closed", &[datapath, &unix(&folder), stack]);
+        let _ = fs::remove_file(folder.path().join("socket"));
+    }
+}
+
+#[test]
+fn clients_that_are_closed_leave_no_descriptor() {
+    run("closed_clients", &[]);
+}
+
+#[test]
 fn bursts_and_buffers_go_without_copies() {
     run("bursts", &[]);
 }

@@ -1,9 +1,9 @@
-"""A topic of NATS, whose messages are acknowledged after the work.
+"""A topic of NATS or Redis, whose messages are acknowledged after the work.
 
     topic.py work SERVER TOPIC NUMBER       works on this many messages
     topic.py publish SERVER TOPIC TEXT..    publishes some
 
-The server is nats://HOST:PORT. The package is built with `maturin build --features nats`.
+The server is nats://HOST:PORT or redis://HOST:PORT. The package is built with `maturin build --features nats,redis-streams`.
 """
 
 import asyncio

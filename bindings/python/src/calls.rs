@@ -150,7 +150,7 @@ impl Caller {
     }
 
     fn close(&self) -> PyResult<Operation> {
-        let closing = self.caller.close();
+        let closing = self.caller.clone().close();
         operation(async { closing.await.map_err(Failure::from) }, |py, ()| Ok(py.None()))
     }
 

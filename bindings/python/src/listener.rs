@@ -20,7 +20,7 @@ pub(crate) fn read(
 }
 
 fn read_settings(settings: &[(String, String)]) -> Result<Options, Failure> {
-    let mut options = Options::default();
+    let mut options = Options::of_lasting_runtime();
     for (name, value) in settings {
         options.set(name, value)?;
     }
@@ -85,9 +85,10 @@ impl Listener {
     }
 
     /// Stops to listen. Connections with clients go on.
-    fn close(&self) -> PyResult<()> {
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
         runtime::handle()?;
         self.server.close();
+        py.detach(|| self.server.until_free());
         Ok(())
     }
 

@@ -2,11 +2,12 @@
 
 import signal
 import threading
+import time
 import unittest
 
 import bertha
 from bertha import blocking
-from support import program
+from support import folder, program
 
 
 def pair(datapath="tcp", stack=""):
@@ -134,6 +135,40 @@ class Blocking(unittest.TestCase):
         listener.close()
         thread.join(30)
         self.assertEqual(outcome[1:], [[]])
+
+    def test_a_listener_that_is_closed_leaves_its_address(self):
+        for datapath in ("tcp", "udp"):
+            address = "127.0.0.1:0"
+            for _ in range(20):
+                listener = blocking.listen(datapath, address)
+                address = listener.address
+                listener.close()
+
+    def test_connections_that_are_closed_leave_their_address(self):
+        with folder() as place:
+            for datapath, stack in (("udp", "ordered,reliable"), ("tcp", ""), ("unix", "ordered,reliable"), ("shm", "")):
+                address = f"unix:{place}/{datapath}" if datapath in ("unix", "shm") else "127.0.0.1:0"
+                listener = blocking.listen(datapath, address, stack)
+                connection = blocking.connect(datapath, listener.address, stack, timeout=30)
+                client = listener.accept(30)
+                connection.send(b"a")
+                self.assertEqual(client.receive(30), b"a")
+                client.close(30)
+                connection.close(30)
+                listener.close()
+                # A task tells the peer once more, for a part of a second.
+                for attempt in range(300):
+                    try:
+                        blocking.listen(datapath, listener.address, stack).close()
+                        break
+                    except bertha.AddressInUse:
+                        time.sleep(0.1)
+                else:
+                    self.fail(f"{datapath}: the address stays in use")
+                for end in (connection, client):
+                    self.assertIn("agreed as", end.explain().text)
+                    self.assertIn(str(end.statistics().sent_messages), "01")
+                    repr(end)
 
     def test_control_c_ends_a_wait(self):
         def interrupt():

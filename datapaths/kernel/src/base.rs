@@ -166,6 +166,11 @@ impl Base for SocketBase {
         self.properties
     }
 
+    /// The system sends again what a stream has lost, and goes on with it once the socket is closed.
+    fn delivers_alone(&self) -> bool {
+        self.properties.reliable
+    }
+
     fn set_ecn(&self, on: bool) -> bool {
         self.ecn.as_ref().is_some_and(|ecn| ecn.set(on))
     }

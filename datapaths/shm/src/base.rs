@@ -69,4 +69,9 @@ impl Base for ShmBase {
     fn properties(&self) -> Properties {
         Properties::STREAM
     }
+
+    /// The ring is the peer's memory, too.
+    fn delivers_alone(&self) -> bool {
+        true
+    }
 }

@@ -6,14 +6,18 @@ use bertha::{Agreement, Buf, Connection, Error, Negotiated, Pick};
 use std::sync::Arc;
 
 /// Changes a connection to other alternatives of its stack.
-type Change = Box<dyn Fn(Pick) -> BoxFuture<'static, Result<(), Error>> + Send + Sync>;
+type Change<C> = Box<dyn Fn(Arc<C>, Pick) -> BoxFuture<'static, Result<(), Error>> + Send + Sync>;
 
 /// The knowledge about a negotiated connection, with the way to change its stack if both ends may.
-struct Agreed(Option<Change>);
+struct Agreed<C>(Option<Change<C>>);
 
-impl<C: Connection<Data = Buf>> Knowledge<Negotiated<C>> for Agreed {
-    fn upgrade(&self, to: Pick) -> Option<BoxFuture<'static, Result<(), Error>>> {
-        self.0.as_ref().map(|change| change(to))
+impl<C: Connection<Data = Buf>> Knowledge<Negotiated<C>> for Agreed<Negotiated<C>> {
+    fn upgrade(
+        &self,
+        connection: &Arc<Negotiated<C>>,
+        to: Pick,
+    ) -> Option<BoxFuture<'static, Result<(), Error>>> {
+        self.0.as_ref().map(|change| change(connection.clone(), to))
     }
 
     fn explain(&self, connection: &Negotiated<C>) -> String {
@@ -42,7 +46,7 @@ impl<C: Connection<Data = Buf>> Knowledge<Negotiated<C>> for Agreed {
 }
 
 pub(super) fn fixed<C: Connection<Data = Buf>>(connection: Negotiated<C>) -> Arc<dyn AnyConnection> {
-    Arc::new(Known { connection: Arc::new(connection), known: Agreed(None) })
+    Arc::new(Known::new(connection, Agreed(None)))
 }
 
 /// Returns a connection that `change` changes.
@@ -54,8 +58,6 @@ where
     C: Connection<Data = Buf>,
     F: Future<Output = Result<(), Error>> + Send + 'static,
 {
-    let connection = Arc::new(connection);
-    let shared = connection.clone();
-    let change: Change = Box::new(move |to| Box::pin(change(shared.clone(), to)));
-    Arc::new(Known { connection, known: Agreed(Some(change)) })
+    let change: Change<Negotiated<C>> = Box::new(move |connection, to| Box::pin(change(connection, to)));
+    Arc::new(Known::new(connection, Agreed(Some(change))))
 }

@@ -5,7 +5,6 @@ use super::{AnyCaller, check};
 use crate::any::host_of;
 use crate::{Counted, Options, OverDatapath, Side, Stack};
 use bertha::prelude::*;
-use bertha::rpc::Multiplexer;
 use bertha::{Datapath, Destination, Error};
 use std::sync::Arc;
 
@@ -36,6 +35,6 @@ impl OverDatapath for Calling {
         let below = stack.build_on(&datapath, &options.keys, Side::Client { host: &host })?;
         let stack = make_stack!(options.codec.rpc(), below);
         let connection = stack.connect(datapath, to).settings(options.settings).await?;
-        Ok(Arc::new(Known(Multiplexer::new(connection))))
+        Ok(Arc::new(Known::new(connection)))
     }
 }

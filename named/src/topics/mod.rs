@@ -58,7 +58,7 @@ impl service::OnService for Opening {
         let base = Shared::new(base);
         let stack = self.stack.build(&self.options.keys, Side::Client { host: "localhost" })?;
         let layers = wrapped::preferred(&stack);
-        let connection = Arc::new(stack.wrap(base.clone()).await?);
-        Ok(Arc::new(Known { connection, known: Chosen { layers, end: base } }))
+        let connection = stack.wrap(base.clone()).await?;
+        Ok(Arc::new(Known::new(connection, Chosen { layers, end: base })))
     }
 }

@@ -44,7 +44,7 @@ pub(super) struct Chosen<S: Service> {
 }
 
 impl<C: Connection<Data = Buf>, S: Service> Knowledge<C> for Chosen<S> {
-    fn upgrade(&self, _: Pick) -> Option<BoxFuture<'static, Result<(), Error>>> {
+    fn upgrade(&self, _: &Arc<C>, _: Pick) -> Option<BoxFuture<'static, Result<(), Error>>> {
         None
     }
 

@@ -8,6 +8,7 @@ use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Maximum number of closes that are sent before the peer counts as gone.
 const CLOSE_ATTEMPTS: u32 = 3;
@@ -29,12 +30,16 @@ impl<C: Connection<Data = Buf>> LinkShared<C> {
     ///
     /// Over a base that loses messages the caller waits for the first close only: a task repeats the close
     /// until the peer has seen it, or counts as gone, and then closes the base. A reliable base has promised
-    /// that its messages arrive, so the caller waits for the peer, and for the base to deliver the messages.
-    /// If the peer takes no message for the time of all attempts, a task goes on.
+    /// that its messages arrive, so the caller waits for the peer, and for the base to deliver the messages,
+    /// unless the base [delivers them alone](Self::close_aside). If the peer takes no message for the time of
+    /// all attempts, a task goes on.
     pub(super) async fn close(self: &Arc<Self>) -> Result<(), Error> {
         let unsent = self.pending_answer().map(<[u8]>::to_vec);
         if self.close_before_answer() || !self.end(End::Closed) {
             return Ok(());
+        }
+        if self.base.base().delivers_alone() {
+            return self.close_aside(unsent).await;
         }
         if self.base.base().properties().reliable {
             if self.close_until_seen(unsent.as_deref(), 0).await {
@@ -43,26 +48,57 @@ impl<C: Connection<Data = Buf>> LinkShared<C> {
             // The peer takes no message at the moment. Without a close behind the messages that it has yet to
             // receive, it would report a connection that was cut.
             let link = self.clone();
-            let task = self.base.base().runtime().spawn(async move {
-                let runtime = link.base.base().runtime();
-                let deadline = pin!(runtime.sleep_until(runtime.now() + link.idle_timeout));
-                select(pin!(link.send_close_once(unsent.as_deref())), deadline).await;
+            self.go_on(async move {
+                link.within(link.idle_timeout, link.send_close_once(unsent.as_deref())).await;
                 let _ = link.close_base().await;
             });
-            let _ = self.closing.set(task);
             return Ok(());
         }
         let is_seen = self.in_time(self.send_close_once(unsent.as_deref())).await;
         let link = self.clone();
-        let task = self.base.base().runtime().spawn(async move {
+        self.go_on(async move {
             if is_seen.is_none() || link.in_time(link.until_close_is_seen()).await.is_none() {
                 link.close_until_seen(unsent.as_deref(), 1).await;
             }
             let _ = link.close_base().await;
         });
-        // The task has the link and the link the task, until the task is done.
-        let _ = self.closing.set(task);
         Ok(())
+    }
+
+    /// Sends the close over a base that delivers without this process.
+    ///
+    /// The caller waits until the base has everything, and for some time for the peer: a system resets a stream
+    /// whose end is gone while the peer still sends, and what it has not delivered by then is lost. A task waits
+    /// for a peer that does something else than receive.
+    async fn close_aside(self: &Arc<Self>, unsent: Option<Vec<u8>>) -> Result<(), Error> {
+        let handing_over = async {
+            self.send_close_once(unsent.as_deref()).await;
+            self.base.drain().await
+        };
+        let handed_over = self.in_time(handing_over).await;
+        let is_taken = handed_over.is_some();
+        let handed_over = handed_over.unwrap_or(Ok(()));
+        if is_taken && self.within(self.settings.close_wait, self.until_close_is_seen()).await.is_some() {
+            let closed = self.close_base().await;
+            return handed_over.and(closed);
+        }
+        let link = self.clone();
+        self.go_on(async move {
+            if is_taken {
+                link.within(link.settings.close_timeout * CLOSE_ATTEMPTS, link.until_close_is_seen()).await;
+            } else {
+                // Without a close behind the messages that the peer has yet to receive, it would report a
+                // connection that was cut.
+                link.within(link.idle_timeout, link.send_close_once(unsent.as_deref())).await;
+            }
+            let _ = link.close_base().await;
+        });
+        handed_over
+    }
+
+    /// Lets a task close. It has the link and the link the task, until the task is done.
+    fn go_on(&self, closing: impl Future<Output = ()> + Send + 'static) {
+        let _ = self.closing.set(self.base.base().runtime().spawn(closing));
     }
 
     /// Sends the close until the peer has seen it, or all attempts were made; `made` attempts were made
@@ -90,8 +126,13 @@ impl<C: Connection<Data = Buf>> LinkShared<C> {
 
     /// Returns the result of a step of the close, if the step takes no longer than the close time-out.
     async fn in_time<T>(&self, step: impl Future<Output = T>) -> Option<T> {
+        self.within(self.settings.close_timeout, step).await
+    }
+
+    /// Returns the result of a step, if the step takes no longer than this time.
+    async fn within<T>(&self, time: Duration, step: impl Future<Output = T>) -> Option<T> {
         let runtime = self.base.base().runtime();
-        let deadline = pin!(runtime.sleep_until(runtime.now() + self.settings.close_timeout));
+        let deadline = pin!(runtime.sleep_until(runtime.now() + time));
         match select(pin!(step), deadline).await {
             Either::Left((done, _)) => Some(done),
             Either::Right(_) => None,

@@ -8,7 +8,7 @@ use bertha::Buf;
 use std::ffi::c_int;
 
 /// A message in memory of the library. It belongs to the caller until it is sent or released. A message that is sent may be
-/// shorter than the buffer: set the length; the rest is not to be changed.
+/// shorter than the buffer: set the length; the rest is not to be changed, and a buffer whose data were moved is not sent.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Buffer {

@@ -3,6 +3,8 @@
 use super::guard::guarded;
 use super::pointers::{Out, text};
 use crate::object::{self, Object};
+use bertha_named::Options;
+use parking_lot::Mutex;
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
@@ -12,7 +14,8 @@ pub unsafe extern "C" fn bertha_options_create(options: *mut u64) -> c_int {
     guarded(|| {
         // SAFETY: the caller's promise.
         let mut options = unsafe { Out::new(options) }?;
-        options.write(0, object::insert(Object::Options(Arc::default()))?);
+        options
+            .write(0, object::insert(Object::Options(Arc::new(Mutex::new(Options::of_lasting_runtime()))))?);
         Ok(())
     })
 }

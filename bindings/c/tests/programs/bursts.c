@@ -47,7 +47,16 @@ int main(void) {
     OK(bertha_buffer_create(connection, 4, &burst[1]));
     OK(bertha_buffer_release(&burst[1]));
     CODE(BERTHA_BAD_HANDLE, bertha_send_burst(connection, burst, 2, SOON));
-    OK(bertha_buffer_release(&burst[0]));
+    /* So does one whose data were moved: the library would send other bytes than those. */
+    OK(bertha_buffer_create(connection, 4, &burst[1]));
+    burst[1].data += 2;
+    burst[1].length = 2;
+    CODE(BERTHA_BAD_ARGUMENT, bertha_send_buffer(connection, &burst[1], SOON));
+    CHECK(strstr(bertha_error_message(), "only the length may change"));
+    CODE(BERTHA_BAD_ARGUMENT, bertha_send_burst(connection, burst, 2, SOON));
+    burst[1].data = NULL;
+    CODE(BERTHA_BAD_ARGUMENT, bertha_send_burst(connection, burst, 2, SOON));
+    for (int place = 0; place < 2; place++) OK(bertha_buffer_release(&burst[place]));
 
     struct bertha_buffer received;
     OK(bertha_receive_buffer(connection, &received, SOON));

@@ -16,7 +16,7 @@ static void open_pair(uint64_t listener, const char *address, uint64_t pair[2]) 
     OK(bertha_connect("tcp", address, "", 0, SOON, &pair[0]));
     OK(bertha_accept(listener, SOON, &pair[1]));
     OK(bertha_descriptor(pair[0], &descriptor));
-    /* The served end sees the close without a call, so that the other does not wait for it. */
+    /* The served end sees the close without a call. */
     OK(bertha_descriptor(pair[1], &descriptor));
 }
 
