@@ -101,7 +101,7 @@ enum bertha_code {
 };
 
 // A message in memory of the library. It belongs to the caller until it is sent or released. A message that is sent may be
-// shorter than the buffer: set the length; the rest is not to be changed.
+// shorter than the buffer: set the length; the rest is not to be changed, and a buffer whose data were moved is not sent.
 struct bertha_buffer {
   // The bytes, which lie there until the buffer is sent or released.
   uint8_t *data;
@@ -144,7 +144,8 @@ struct bertha_request {
 
 // The function that answers a call: it gets the context of the service, the handle of the call, and the place of the method in the list
 // of the service. It answers or fails the call, or keeps the handle, with which any thread answers later. It may use all
-// functions, but bertha_close for its own service, and may wait. C++ throws no exception out of it.
+// functions, but bertha_close for its own service, and may wait. It ends by returning: no exception of C++ and no longjmp leaves it, and it does not
+// end its thread, as pthread_exit and a pthread_cancel do. Such an end aborts the process.
 typedef void (*bertha_handler)(void *context, uint64_t call, size_t method);
 
 // The methods of a service, and who answers.
