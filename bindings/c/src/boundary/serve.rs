@@ -18,7 +18,7 @@ const THREADS: u32 = 256;
 /// The function that answers a call: it gets the context of the service, the handle of the call, and the place of the method in the list
 /// of the service. It answers or fails the call, or keeps the handle, with which any thread answers later. It may use all
 /// functions, but bertha_close for its own service, and may wait. It ends by returning: no exception of C++ and no longjmp leaves it, and it does not
-/// end its thread, as pthread_exit and a pthread_cancel do. Such an end aborts the process.
+/// end its thread, as pthread_exit and pthread_cancel do: at best, the process aborts then.
 pub type Handler = Option<unsafe extern "C" fn(context: *mut c_void, call: u64, method: usize)>;
 
 /// The methods of a service, and who answers.
