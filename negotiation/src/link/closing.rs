@@ -75,7 +75,8 @@ impl<C: Connection<Data = Buf>> LinkShared<C> {
             self.send_close_once(unsent.as_deref()).await;
             self.base.drain().await
         };
-        let handed_over = self.in_time(handing_over).await;
+        let all_attempts = self.settings.close_timeout * CLOSE_ATTEMPTS;
+        let handed_over = self.within(all_attempts, handing_over).await;
         let is_taken = handed_over.is_some();
         let handed_over = handed_over.unwrap_or(Ok(()));
         if is_taken && self.within(self.settings.close_wait, self.until_close_is_seen()).await.is_some() {
@@ -85,7 +86,7 @@ impl<C: Connection<Data = Buf>> LinkShared<C> {
         let link = self.clone();
         self.go_on(async move {
             if is_taken {
-                link.within(link.settings.close_timeout * CLOSE_ATTEMPTS, link.until_close_is_seen()).await;
+                link.within(all_attempts, link.until_close_is_seen()).await;
             } else {
                 // Without a close behind the messages that the peer has yet to receive, it would report a
                 // connection that was cut.
