@@ -2,8 +2,7 @@
 
 use parking_lot::RwLock;
 
-/// A value that is dropped once it is closed, whoever still holds this: programs in other languages keep what they have closed. What
-/// `Remains` is left, texts and figures.
+/// A value that is dropped once it is closed, also while programs of other languages still hold this. `Remains` stays: its texts and figures.
 ///
 /// A connection that shares the socket of its listener would otherwise keep the address in use for as long.
 pub(crate) struct UntilClosed<T, Remains>(RwLock<State<T, Remains>>);
