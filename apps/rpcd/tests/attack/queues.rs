@@ -35,7 +35,8 @@ async fn queues_that_lie() {
         // A first message of a length that no descriptor has, though it begins as one: the header is one more.
         for header in [1, 2, 64, 66, 8 << 10, 1 << 32, u64::MAX] {
             let attacker = attach(&path);
-            for (word, bytes) in attacker.queue.memory.words()[DATA + 1..].iter().zip(cancel(1).as_chunks().0) {
+            for (word, bytes) in attacker.queue.memory.words()[DATA + 1..].iter().zip(cancel(1).as_chunks().0)
+            {
                 word.store(u64::from_le_bytes(*bytes), Ordering::Relaxed);
             }
             lie(&attacker, DATA, header);
