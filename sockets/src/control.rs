@@ -29,7 +29,8 @@ pub enum Field {
     Attached = RECEIVER as isize,
     /// The receiver: the number of moves that it has followed back.
     Seen = RECEIVER as isize + 1,
-    /// The receiver: one if it asks for the stream back. It then takes nothing from the ring any more.
+    /// Both: [`ASKED`] if the receiver asks for the stream back, and [`ANSWERED`] once the sender gives it. The receiver takes bytes of the
+    /// ring only while the word is zero, so a sender that does not answer loses nothing.
     Recall = RECEIVER as isize + 2,
     /// The receiver: the place in the ring up to which it has read: a word, ..
     RecallPosition = RECEIVER as isize + 3,
@@ -40,6 +41,12 @@ pub enum Field {
     /// The receiver: one once its process has closed the socket.
     Gone = RECEIVER as isize + 6,
 }
+
+/// The receiver asks for the stream back.
+pub const ASKED: u64 = 1;
+
+/// The sender sends what lies in the ring again, on the carrier.
+pub const ANSWERED: u64 = 2;
 
 /// The sender closed the socket in order.
 pub const CLOSED: u64 = 1;
@@ -70,5 +77,10 @@ impl<W: Word> Control<'_, W> {
     #[inline]
     pub fn set(self, field: Field, value: u64) {
         self.0[field as usize].store(value, Ordering::Release);
+    }
+
+    /// Writes a word that both ends write, and returns what it was.
+    pub fn swap(self, field: Field, value: u64) -> u64 {
+        self.0[field as usize].swap(value, Ordering::AcqRel)
     }
 }

@@ -1,7 +1,7 @@
 //! The end of a direction that reads.
 
 use crate::Side;
-use crate::control::Field;
+use crate::control::{ANSWERED, ASKED, Field};
 use bertha_ring::{Broken, Consumer, Cursor, Word};
 
 /// The place of the next bytes.
@@ -121,27 +121,43 @@ impl Receiver {
 
     #[inline]
     pub(crate) fn has_bytes<W: Word>(&self, side: Side<'_, W>) -> bool {
-        self.consumer.has_message(side.ring) && (!self.recalled || self.is_left_behind(side))
+        self.consumer.has_message(side.ring) && (!self.recalled || self.is_kept(side))
     }
 
-    /// Returns true if the sender left the ring before it saw that the stream is asked for: then the bytes in the ring come first.
+    /// Returns true if the bytes in the ring do not come again on the carrier: the sender has not answered, or it left the ring before it
+    /// saw that the stream is asked for.
     #[cold]
-    fn is_left_behind<W: Word>(&self, side: Side<'_, W>) -> bool {
-        side.control.get(Field::Moved) != self.moves && side.control.get(Field::RingEnd) != self.ring
+    fn is_kept<W: Word>(&self, side: Side<'_, W>) -> bool {
+        let is_left_behind =
+            || side.control.get(Field::Moved) != self.moves && side.control.get(Field::RingEnd) != self.ring;
+        side.control.get(Field::Recall) != ANSWERED || is_left_behind()
     }
 
-    /// Takes bytes out of the ring. Returns their number.
+    /// Takes the question for the stream back, to take bytes of the ring. Returns false if the sender has answered.
+    #[cold]
+    fn withdraw<W: Word>(&self, side: Side<'_, W>) -> bool {
+        let is_answered = side.control.swap(Field::Recall, 0) == ANSWERED;
+        if is_answered {
+            side.control.set(Field::Recall, ANSWERED);
+        }
+        !is_answered
+    }
+
+    /// Takes bytes out of the ring. Returns their number, zero also if the sender has just begun to send them on the carrier.
     ///
     /// # Errors
     /// Fails if the sender announces a message that is too long.
     #[inline]
     pub fn take<W: Word>(&mut self, side: Side<'_, W>, into: &mut [u8]) -> Result<usize, Broken> {
-        if !self.has_bytes(side) {
+        if !self.has_bytes(side) || self.recalled && !self.withdraw(side) {
             return Ok(0);
         }
         let mut cursor = self.cursor;
         let copied = cursor.copy(side.ring, side.longest as u64, into)?;
         self.advance(side, cursor, copied);
+        if self.recalled {
+            self.ask(side);
+        }
         Ok(copied)
     }
 
@@ -215,14 +231,20 @@ impl Receiver {
         Consumer::is_asleep(side.ring)
     }
 
-    /// Asks for the stream back. From now on nothing is taken from the ring; what is in it comes again on the carrier. If the sender
-    /// has left the ring by itself, the receiver has to read what is there as before.
+    /// Asks for the stream back. What is in the ring comes again on the carrier once the sender answers. Until then, and if the sender
+    /// has left the ring by itself, the receiver reads what is there as before.
     pub fn recall<W: Word>(&mut self, side: Side<'_, W>) {
-        self.recalled = true;
+        if !self.recalled {
+            self.recalled = true;
+            self.ask(side);
+        }
+    }
+
+    fn ask<W: Word>(&self, side: Side<'_, W>) {
         side.control.set(Field::RecallPosition, self.cursor.position());
         side.control.set(Field::RecallOffset, self.cursor.offset());
         side.control.set(Field::RecallTaken, self.ring);
-        side.control.set(Field::Recall, 1);
+        side.control.set(Field::Recall, ASKED);
         // The sender has a fence between what it writes and its look at this word, so at least one end sees what the other end wrote.
         W::fence();
     }

@@ -1,7 +1,7 @@
 //! The end of a direction that writes.
 
 use crate::Side;
-use crate::control::Field;
+use crate::control::{ANSWERED, ASKED, Field};
 use bertha_ring::{Broken, Cursor, Producer, Word};
 
 /// The result of writing into the ring.
@@ -159,10 +159,11 @@ impl Sender {
     }
 
     /// Gives the stream back to a receiver that asks for it: leaves the ring for ever at the byte up to which the receiver has read.
-    /// Whatever lies behind is [owed](Self::owed), to be sent on the carrier before anything else.
+    /// Whatever lies behind is [owed](Self::owed), to be sent on the carrier before anything else. A receiver that takes bytes just now
+    /// reads the ring to its end instead.
     pub fn yield_back<W: Word>(&mut self, side: Side<'_, W>) {
         let control = side.control;
-        if self.is_in_ring() {
+        if self.is_in_ring() && control.swap(Field::Recall, ANSWERED) == ASKED {
             // Each word is read once. A receiver that lies gets wrong bytes, and no more than went into the ring since.
             let first = self.entered.max(self.ring.saturating_sub(side.bytes));
             let taken = control.get(Field::RecallTaken).clamp(first, self.ring);
@@ -170,8 +171,7 @@ impl Sender {
             self.owed = self.ring - taken;
             self.leave_at(side, taken);
         }
-        self.barred = true;
-        control.set(Field::Barred, 1);
+        self.bar(side);
     }
 
     /// Returns the number of bytes that have to be sent on the carrier before any other.

@@ -3,6 +3,7 @@
 
 mod pair;
 mod places;
+mod recall;
 
 use super::*;
 use pair::{Pair, byte};

@@ -40,6 +40,7 @@ void exec_in_the_middle(void);
 void disturbed_streams(void);
 void many_sockets(void);
 void lists_of_arguments(void);
+void returns_without_answer(void);
 int be_executed(char **arguments);
 
 #endif

@@ -22,6 +22,7 @@ static const struct {
     { "disturbed-streams", disturbed_streams },
     { "many-sockets", many_sockets },
     { "lists-of-arguments", lists_of_arguments },
+    { "returns-without-answer", returns_without_answer },
 };
 
 void check(bool right, const char *what) { printf("%s: %s\n", what, right ? "right" : "WRONG"); }

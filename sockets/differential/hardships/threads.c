@@ -58,6 +58,34 @@ static void *wait_for_bytes(void *fd) {
     return NULL;
 }
 
+static void *read_ten(void *fd) {
+    static char buffer[10];
+    return recv(*(int *)fd, buffer, sizeof buffer, MSG_WAITALL) == sizeof buffer ? buffer : NULL;
+}
+
+// The last descriptor is closed while a thread reads: it still has the socket, whose peer sees the end behind the read.
+static bool read_goes_on(void) {
+    bool right = true;
+    for (int turn = 0; turn < 20; turn++) {
+        int ends[2];
+        pthread_t reader;
+        char *got, byte;
+        warm_pair(ends);
+        int number = ends[1];
+        pthread_create(&reader, NULL, read_ten, &number);
+        usleep(3000);
+        close(number);
+        struct pollfd end = { .fd = ends[0], .events = POLLIN };
+        right &= poll(&end, 1, 0) == 0;
+        right &= write(ends[0], "01234", 5) == 5 && write(ends[0], "56789", 5) == 5;
+        pthread_join(reader, (void **)&got);
+        right &= got && memcmp(got, "0123456789", 10) == 0;
+        right &= read(ends[0], &byte, 1) == 0;
+        close(ends[0]);
+    }
+    return right;
+}
+
 // A thread closes the descriptor that another reads from. The read goes on until its peer ends the stream.
 void close_during_read(void) {
     for (int turn = 0; turn < 200; turn++) {
@@ -75,6 +103,7 @@ void close_during_read(void) {
         close(copy);
     }
     check(true, "every thread ends");
+    check(read_goes_on(), "bytes behind the last close");
 }
 
 static int cancelled_call;

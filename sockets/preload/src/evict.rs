@@ -2,22 +2,35 @@
 
 use crate::place::State;
 use crate::process::Socket;
-use crate::{join, kernel, real, reset, transmit};
-use bertha_sockets_machine::Source;
+use crate::time::Deadline;
+use crate::{join, kernel, ready, real, reset, transmit, watch};
+use bertha_sockets_machine::{Receiver, Side, Source};
+use libc::c_int;
+use std::sync::atomic::AtomicU64;
 
-/// The times that the other end is waited for, a fifth of a millisecond each.
-const PATIENCE: u32 = 10_000;
+/// The milliseconds that the other end is waited for where nothing else helps.
+const LONG: c_int = 2000;
+
+/// The milliseconds that it is waited for where something else helps.
+const BRIEF: c_int = 100;
 
 /// Keeps a socket with the kernel, or has both of its directions go back there, without waiting: the stream is read as before until it
 /// has arrived.
 pub(crate) fn leave(socket: Socket) {
+    leave_inwards(socket);
+    if socket.place.state() == State::Paired {
+        give(socket);
+    }
+}
+
+/// Has what comes for the program come by the kernel, as [`leave`] does. What it writes stays where it is.
+pub(crate) fn leave_inwards(socket: Socket) {
     match socket.place.state() {
         State::Kernel => {}
         State::Counting => socket.place.set_state(State::Kernel),
         State::Joining => join::give_up(socket),
         State::Paired => {
             ask(socket);
-            give(socket);
             answer_own();
         }
     }
@@ -64,19 +77,34 @@ pub(crate) fn leave_outwards(socket: Socket) {
 /// ring that the program has to read first.
 pub(crate) fn leave_at_once(socket: Socket) -> bool {
     leave(socket);
-    has_arrived(socket, &mut PATIENCE.clone())
+    has_arrived(socket, arrive, Deadline::after_milliseconds(LONG))
 }
 
-/// Waits for a socket that goes back, as long as there is patience.
-fn has_arrived(socket: Socket, patience: &mut u32) -> bool {
+/// Moves a socket to the kernel as [`leave_at_once`] does, with less patience.
+pub(crate) fn leave_soon(socket: Socket) -> bool {
+    leave(socket);
+    has_arrived(socket, arrive, Deadline::after_milliseconds(BRIEF))
+}
+
+/// Has what comes for the program come by the kernel, which tells who waits for it. Waits for bells, and not for bytes that lie in the
+/// ring.
+pub(crate) fn leave_to_watch(socket: Socket) {
+    leave_inwards(socket);
+    let is_known = |socket| is_home(socket) || ready::is_ready(socket);
+    has_arrived(socket, is_known, Deadline::after_milliseconds(BRIEF));
+    watch::settle(socket);
+}
+
+/// Waits for a socket that goes back, until the deadline.
+fn has_arrived(socket: Socket, arrive: fn(Socket) -> bool, deadline: Deadline) -> bool {
     loop {
         if socket.place.state() != State::Paired || arrive(socket) {
             return true;
         }
-        if *patience == 0 {
+        // Who has left the ring by itself sends nothing again.
+        if ready::is_left_behind(socket) || deadline.is_over() {
             return false;
         }
-        *patience -= 1;
         answer_own();
         kernel::sleep_briefly();
     }
@@ -90,9 +118,22 @@ fn arrive(socket: Socket) -> bool {
     let (Some((sender, _)), Some((receiver, from))) = (sending.parts(), receiving.parts()) else {
         return true;
     };
-    if !sender.is_barred() || sender.owed() > 0 {
+    if !sender.is_barred() || sender.owed() > 0 || !has_all_come(socket, receiver, from) {
         return false;
     }
+    socket.place.set_state(State::Kernel);
+    join::restore(socket);
+    true
+}
+
+/// Returns true if everything that comes for the program is with the kernel.
+fn is_home(socket: Socket) -> bool {
+    transmit::answer(socket);
+    let Some(mut receiving) = socket.receiving() else { return false };
+    receiving.parts().is_none_or(|(receiver, from)| has_all_come(socket, receiver, from))
+}
+
+fn has_all_come(socket: Socket, receiver: &mut Receiver, from: Side<'_, AtomicU64>) -> bool {
     while let Ok(Source::Bells(bells @ 1..)) = receiver.next(from) {
         match kernel::discard(socket.fd, bells) {
             taken @ 1.. => receiver.took(taken as usize),
@@ -101,13 +142,8 @@ fn arrive(socket: Socket) -> bool {
     }
     // A peer that has died may have counted a bell that it did not send.
     let is_over = kernel::events(socket.fd, libc::POLLRDHUP) != 0;
-    let is_home = receiver.is_home(from).unwrap_or(false)
-        || is_over && matches!(receiver.next(from), Ok(Source::Bells(_))) && !receiver.has_any(from);
-    if is_home {
-        socket.place.set_state(State::Kernel);
-        join::restore(socket);
-    }
-    is_home
+    receiver.is_home(from).unwrap_or(false)
+        || is_over && matches!(receiver.next(from), Ok(Source::Bells(_))) && !receiver.has_any(from)
 }
 
 /// A new program that this process begins.
@@ -123,12 +159,12 @@ pub(crate) enum New {
 
 /// Moves the sockets that a new program inherits to the kernel. A socket whose other end does not answer is not inherited.
 pub(crate) fn before(new: New) {
-    let mut patience = PATIENCE;
+    let deadline = Deadline::after_milliseconds(LONG);
     // Each asks before any gives: both ends of a connection may be this process's.
     inherited(new).filter(|socket| socket.place.state() == State::Paired).for_each(ask);
     inherited(new).for_each(leave);
     for socket in inherited(new) {
-        if has_arrived(socket, &mut patience) || is_closed_on_exec(socket.fd) {
+        if has_arrived(socket, arrive, deadline) || is_closed_on_exec(socket.fd) {
             continue;
         }
         if new == New::Exec && socket.is_ours_alone() {

@@ -3,8 +3,8 @@
 use crate::place::{Receiving, Sending, State};
 use crate::process::{self, Socket};
 use crate::settings::{self, End};
-use crate::{kernel, real, transmit, uring, watch};
-use bertha_sockets_machine::control::{CLOSED, Field, RESET};
+use crate::{doorbell, kernel, real, transmit, uring, watch};
+use bertha_sockets_machine::control::{ASKED, CLOSED, Field, RESET};
 use bertha_sockets_machine::protocol::{ANSWER, Answer, HELLO};
 use bertha_sockets_machine::{Layout, Receiver, Sender, Source};
 use libc::{c_int, c_void, iovec};
@@ -14,9 +14,6 @@ use std::sync::atomic::Ordering;
 
 /// The calls of a socket that look for the daemon's answer before it gives up.
 const LOOKS: u32 = 4096;
-
-/// Descriptors of this library lie from here on, so that a program finds its own where it expects them.
-const FIRST: usize = 900;
 
 /// Counts a message that libc has sent or received, and asks the daemon once it is enough.
 #[inline]
@@ -112,20 +109,15 @@ fn request(fd: c_int) -> Option<c_int> {
     if low < 0 {
         return None;
     }
-    // SAFETY: the command takes a number.
-    let high = unsafe { real::fcntl(low, libc::F_DUPFD_CLOEXEC, FIRST) };
-    let request = if high < 0 { low } else { high };
-    if high >= 0 {
-        // SAFETY: the descriptor was made above.
-        unsafe { real::close(low) };
-    }
+    let request = process::make_own(low);
     let len = size_of::<libc::sockaddr_un>() as u32;
     // SAFETY: the address has this length.
     let connected = unsafe { real::connect(request, (&raw const address).cast(), len) };
-    if connected == 0 && hand_over(request, fd) && process::set_own(request, true) {
+    if connected == 0 && hand_over(request, fd) && process::is_own(request) {
         return Some(request);
     }
-    // SAFETY: as above.
+    process::set_own(request, false);
+    // SAFETY: the descriptor was made above.
     unsafe { real::close(request) };
     None
 }
@@ -287,7 +279,7 @@ pub(crate) fn give_up(socket: Socket) {
         && place.state() == State::Joining
     {
         if let Some(side) = receiving.side() {
-            side.control.set(Field::Recall, 1);
+            side.control.set(Field::Recall, ASKED);
         }
         place.set_state(State::Kernel);
         place.memory.unmap(socket.is_ours_alone());
@@ -305,6 +297,7 @@ fn close_own(fd: c_int) {
 
 /// Gives up a request whose descriptor the program closes.
 pub(crate) fn lose(fd: c_int) {
+    doorbell::lost(fd);
     for socket in process::sockets() {
         if socket.place.request.load(Ordering::Relaxed) == fd + 1 {
             return give_up(socket);
@@ -372,7 +365,7 @@ fn part(socket: Socket, sending: &mut Sending<'_>, receiving: &mut Receiving<'_>
             }
         }
         State::Paired => {
-            let (Some((_, out)), Some((receiver, side))) = (sending.parts(), receiving.parts()) else {
+            let (Some((sender, out)), Some((receiver, side))) = (sending.parts(), receiving.parts()) else {
                 return;
             };
             let on_carrier = kernel::unread(socket.fd).unwrap_or(0);
@@ -383,6 +376,8 @@ fn part(socket: Socket, sending: &mut Sending<'_>, receiving: &mut Receiving<'_>
                 let linger = libc::linger { l_onoff: 1, l_linger: 0 };
                 kernel::set_option(socket.fd, libc::SOL_SOCKET, libc::SO_LINGER, &linger);
             }
+            // What lies in the ring stays there for an end that asks for it too late.
+            sender.bar(out);
             let is_reset = is_unread || kernel::aborts(socket.fd);
             out.control.set(Field::Ended, if is_reset { RESET } else { CLOSED });
             side.control.set(Field::Gone, 1);

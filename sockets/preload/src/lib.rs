@@ -18,6 +18,7 @@
 mod calls;
 mod carried;
 mod device;
+mod doorbell;
 mod errno;
 mod evict;
 mod join;
@@ -40,4 +41,5 @@ mod take;
 mod time;
 mod transmit;
 mod uring;
+mod waiting;
 mod watch;

@@ -1,7 +1,7 @@
 //! The beginning and the end of sockets, of the process, and of its children.
 
 use crate::process::{self, each_socket, set_own};
-use crate::{carried, join, lock, real, registration, settings, watch};
+use crate::{carried, join, lock, real, registration, settings, waiting, watch};
 use libc::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -65,6 +65,7 @@ pub(crate) fn forget(fd: c_int) {
 
 /// Stops tracking a descriptor whose socket another takes the place of.
 pub(crate) fn forget_socket(fd: c_int) {
+    waiting::keep(fd);
     match process::take(fd) {
         Some((socket, true)) => join::end(socket),
         Some((socket, false)) => registration::descriptor_closed(socket.number, fd),
@@ -92,6 +93,7 @@ extern "C" fn in_parent() {
 extern "C" fn in_child() {
     lock::forget_thread();
     in_parent();
+    waiting::forget_readers();
     for socket in each_socket() {
         let request = socket.place.request.load(Ordering::Relaxed);
         if request > 0 {

@@ -126,8 +126,9 @@ impl Place {
         Layout::at_most(self.ring.load(Ordering::Relaxed) as usize)
     }
 
+    /// Returns one direction of the memory, if there is any. The caller has a lock.
     #[inline]
-    fn side(&self, is_outgoing: bool) -> Option<Side<'_, AtomicU64>> {
+    pub(crate) fn side(&self, is_outgoing: bool) -> Option<Side<'_, AtomicU64>> {
         let is_from_client = self.is_client.load(Ordering::Relaxed) == is_outgoing;
         let direction = if is_from_client { Direction::FromClient } else { Direction::FromServer };
         let (layout, words) = (self.layout(), self.memory.words());

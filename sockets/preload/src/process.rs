@@ -144,6 +144,22 @@ pub(crate) fn make_places() -> bool {
     true
 }
 
+/// Moves a descriptor to those of this library, and returns where it is now.
+pub(crate) fn make_own(low: c_int) -> c_int {
+    // SAFETY: the command takes a number.
+    let high = unsafe { real::fcntl(low, libc::F_DUPFD_CLOEXEC, FIRST_OWN) };
+    let own = if high < 0 { low } else { high };
+    if high >= 0 {
+        // SAFETY: nobody else knows of the descriptor.
+        unsafe { real::close(low) };
+    }
+    set_own(own, true);
+    own
+}
+
+/// Descriptors of this library lie from here on, so that a program finds its own where it expects them.
+pub(crate) const FIRST_OWN: usize = 900;
+
 /// Descriptors of this library.
 static OWN: [AtomicBool; DESCRIPTORS] = [const { AtomicBool::new(false) }; DESCRIPTORS];
 

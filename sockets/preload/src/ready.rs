@@ -2,7 +2,8 @@
 
 use crate::place::State;
 use crate::process::Socket;
-use crate::{errno, kernel, transmit};
+use crate::take::keep_error;
+use crate::{kernel, transmit};
 use bertha_sockets_machine::{Edge, Source};
 use std::sync::atomic::Ordering;
 
@@ -19,6 +20,14 @@ pub(crate) fn is_ready(socket: Socket) -> bool {
         }
         _ => false,
     }
+}
+
+/// Returns true if bytes lie in the ring that the other end does not send again, as it has left the ring by itself.
+pub(crate) fn is_left_behind(socket: Socket) -> bool {
+    let Some(mut receiving) = socket.receiving() else { return false };
+    receiving.parts().is_some_and(|(receiver, side)| {
+        receiver.is_left(side) && matches!(receiver.next(side), Ok(Source::Ring))
+    })
 }
 
 /// Returns true if the ring has bytes of which a waiter for edges has not heard, and counts them as heard.
@@ -83,12 +92,4 @@ pub(crate) fn is_readable(socket: Socket) -> bool {
 #[inline]
 pub(crate) fn has_error(socket: Socket) -> bool {
     socket.place.error.load(Ordering::Relaxed) != 0
-}
-
-/// Keeps an error of which the kernel tells once, for the next read.
-fn keep_error(socket: Socket, taken: isize) {
-    let errno = errno::last();
-    if taken < 0 && errno != libc::EAGAIN {
-        socket.place.error.store(errno, Ordering::Relaxed);
-    }
 }

@@ -6,7 +6,8 @@ use crate::process::Socket;
 use crate::reset::reset;
 use crate::step::{IDLE, Step};
 use crate::time::Deadline;
-use crate::{errno, kernel, look, ready, take, transmit};
+use crate::waiting::Waiting;
+use crate::{errno, evict, kernel, look, ready, take, transmit, watch};
 use bertha_sockets_machine::Broken;
 use bertha_sockets_machine::control::{CLOSED, Field};
 use libc::{c_int, iovec};
@@ -22,12 +23,14 @@ pub(crate) fn receive(socket: Socket, parts: &[iovec], flags: c_int) -> Option<i
     if wanted == 0 {
         return await_byte(socket, flags);
     }
+    let (mut socket, mut waiting) = (socket, None);
     let mut got = 0;
     let mut idle = 0;
     loop {
         match step(socket, parts, got, flags) {
             Step::Got(bytes) => {
                 got += bytes;
+                watch::taken(socket);
                 if flags & libc::MSG_WAITALL == 0 || got == wanted {
                     return Some(got as isize);
                 }
@@ -35,6 +38,7 @@ pub(crate) fn receive(socket: Socket, parts: &[iovec], flags: c_int) -> Option<i
                 continue;
             }
             Step::Elsewhere if got == 0 => return None,
+            Step::End if got == 0 => return Some(end(socket)),
             Step::End | Step::Elsewhere => return Some(got as isize),
             Step::Failed(errno) if got > 0 => {
                 socket.place.error.store(errno, Ordering::Relaxed);
@@ -54,7 +58,19 @@ pub(crate) fn receive(socket: Socket, parts: &[iovec], flags: c_int) -> Option<i
         if !is_brief && !ready::fall_asleep(socket) {
             continue;
         }
-        let seen = kernel::peek(socket.fd, if is_brief { libc::MSG_DONTWAIT } else { 0 });
+        let seen = if is_brief {
+            kernel::peek(socket.fd, libc::MSG_DONTWAIT)
+        } else {
+            let waiting = waiting.get_or_insert_with(|| Waiting::begin(socket));
+            let seen = kernel::peek(socket.fd, 0);
+            if !socket.is_current() {
+                // Another thread has closed the descriptor, and this read still has the socket.
+                let errno = errno::last();
+                socket = waiting.socket().unwrap_or(socket);
+                errno::set(errno);
+            }
+            seen
+        };
         if seen > 0 {
             continue;
         }
@@ -66,6 +82,7 @@ pub(crate) fn receive(socket: Socket, parts: &[iovec], flags: c_int) -> Option<i
         match (ready::is_ready(socket), seen) {
             (true, 0) => {}
             (true, _) => socket.place.error.store(errno, Ordering::Relaxed),
+            (false, 0) if got == 0 => return Some(end(socket)),
             (false, 0) => return Some(got as isize),
             (false, _) if got > 0 => {
                 socket.place.error.store(errno, Ordering::Relaxed);
@@ -120,12 +137,24 @@ fn await_byte(socket: Socket, flags: c_int) -> Option<isize> {
     Some(seen.min(0))
 }
 
+/// Tells of the end of the stream, or of an error that the kernel told of before it.
+fn end(socket: Socket) -> isize {
+    match take::pending(socket) {
+        Step::Failed(errno) => last(socket, errno),
+        _ => 0,
+    }
+}
+
 /// Tells of an error at the end of the stream. A reset that a bell on its way to a closed socket caused is no reset.
 fn last(socket: Socket, errno: c_int) -> isize {
     let ended = socket.receiving().and_then(|mut receiving| {
         let (_, side) = receiving.parts()?;
         Some(side.control.get(Field::Ended))
     });
+    if errno == libc::ECONNRESET {
+        // The kernel refuses what is written now, and a ring would not.
+        evict::leave_outwards(socket);
+    }
     if errno == libc::ECONNRESET && ended == Some(CLOSED) { 0 } else { errno::fail(errno) }
 }
 

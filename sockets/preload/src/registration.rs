@@ -8,7 +8,7 @@ use libc::{c_int, epoll_event};
 pub(crate) fn control(set: c_int, operation: c_int, socket: Socket, event: *mut epoll_event) -> c_int {
     let (done, goes_back) = watch::control(set, operation, socket, event);
     if goes_back {
-        evict::leave(socket);
+        evict::leave_to_watch(socket);
     }
     done
 }
@@ -20,7 +20,7 @@ pub(crate) fn nested(set: c_int) {
     }
     let mut from = 0;
     while let Some(socket) = watch::socket_of(set, from) {
-        evict::leave_at_once(socket);
+        evict::leave_to_watch(socket);
         from = socket.number + 1;
     }
 }
@@ -30,6 +30,6 @@ pub(crate) fn descriptor_closed(number: u32, fd: c_int) {
     if watch::is_registered(number, fd)
         && let Some(socket) = process::sockets().find(|socket| socket.number == number)
     {
-        evict::leave_at_once(socket);
+        evict::leave_to_watch(socket);
     }
 }

@@ -24,7 +24,8 @@ pub(crate) fn take(
     for _ in 0..IDLE {
         let ends = match receiver.next(side) {
             Ok(Source::Ring) => match from_ring(receiver, side, parts, skip + got) {
-                Ok(0) => Some(Step::Failed(libc::EFAULT)),
+                Ok(0) if matches!(receiver.next(side), Ok(Source::Ring)) => Some(Step::Failed(libc::EFAULT)),
+                Ok(0) => None,
                 Ok(bytes) => {
                     got += bytes;
                     None
@@ -153,6 +154,14 @@ pub(crate) fn peek(fd: c_int, parts: &[iovec]) -> Result<usize, Step> {
             libc::EAGAIN => Step::Empty,
             errno => Step::Failed(errno),
         }),
+    }
+}
+
+/// Keeps an error of which the kernel tells once, for the next call that fails.
+pub(crate) fn keep_error(socket: Socket, done: isize) {
+    let errno = errno::last();
+    if done < 0 && errno != libc::EAGAIN && errno != libc::EPIPE {
+        socket.place.error.store(errno, Ordering::Relaxed);
     }
 }
 

@@ -4,6 +4,8 @@ use crate::parts::{NOTHING, PARTS, cut, is_plausible};
 use crate::place::{LATE, Refused, Sending, State};
 use crate::process::Socket;
 use crate::reset::reset;
+use crate::step::Step;
+use crate::take::{self, keep_error};
 use crate::{errno, kernel, real, settings};
 use bertha_sockets_machine::control::Field;
 use bertha_sockets_machine::{Sender, Side};
@@ -104,7 +106,7 @@ fn locked(socket: Socket, sending: &mut Sending<'_>, parts: &[iovec]) -> (usize,
             sender.begin();
             return (0, Left::Carrier);
         }
-        if is_doubtful {
+        if is_doubtful && !is_half_closed(socket) {
             sender.bar(side);
         }
         // A receiver that asks for the stream meanwhile may look into the ring no more.
@@ -123,6 +125,26 @@ fn locked(socket: Socket, sending: &mut Sending<'_>, parts: &[iovec]) -> (usize,
     sender.leave(side);
     sender.begin();
     (pushed, Left::Carrier)
+}
+
+/// Returns true if nothing comes any more because one of the ends wants it so, while bytes still go. The caller has the lock.
+fn is_half_closed(socket: Socket) -> bool {
+    socket.place.is_read_shut.load(Ordering::Relaxed)
+        || socket.place.side(false).is_some_and(|side| side.control.get(Field::Barred) == 1)
+}
+
+/// Ends what the program writes, behind what the other end has asked for.
+pub(crate) fn shut(socket: Socket) {
+    let sending = socket.place.sending();
+    socket.place.is_shut.store(true, Ordering::Relaxed);
+    if socket.place.state() == State::Paired
+        && let Ok(mut sending) = sending
+        && let Some((sender, side)) = sending.parts()
+    {
+        let _ = settle(socket, sender, side);
+        // The kernel refuses bytes that the other end asks for later: they stay in the ring.
+        sender.bar(side);
+    }
 }
 
 /// Answers a receiver that asks for the stream, and sends what is owed. Returns false if there is no room for it.
@@ -162,7 +184,10 @@ fn settle(socket: Socket, sender: &mut Sender, side: Side<'_, AtomicU64>) -> Res
         match usize::try_from(sent) {
             Ok(sent) => sender.repaid(side, sent),
             Err(_) if errno::last() == libc::EAGAIN => return Err(Left::Owed),
-            Err(_) => sender.forget_owed(),
+            Err(_) => {
+                keep_error(socket, sent);
+                sender.forget_owed();
+            }
         }
     }
     Ok(())
@@ -178,14 +203,15 @@ fn ring(socket: Socket, sender: &mut Sender, side: Side<'_, AtomicU64>) -> bool 
     errno::last() == libc::EAGAIN
 }
 
-/// Wakes the other end, if the stream is in the ring. Returns false if it is not.
-pub(crate) fn nudge(socket: Socket) -> bool {
-    let Some(mut sending) = socket.sending() else { return false };
-    match sending.parts() {
-        Some((sender, side)) if socket.place.state() == State::Paired => {
-            sender.enter(side) && ring(socket, sender, side)
-        }
-        _ => false,
+/// Wakes the other end, if the stream is in the ring and that end is there: a bell to one that is not would be answered by a reset.
+pub(crate) fn nudge(socket: Socket) {
+    if kernel::events(socket.fd, libc::POLLRDHUP) == 0
+        && let Some(mut sending) = socket.sending()
+        && let Some((sender, side)) = sending.parts()
+        && socket.place.state() == State::Paired
+        && sender.enter(side)
+    {
+        ring(socket, sender, side);
     }
 }
 
@@ -194,8 +220,13 @@ fn to_kernel(socket: Socket, parts: &[iovec], skip: usize, flags: c_int) -> isiz
     let mut rest = [NOTHING; PARTS];
     let count = cut(parts, skip, usize::MAX, &mut rest);
     let header = kernel::header(&rest[..count]);
-    // SAFETY: the header has parts of the program's memory.
-    let sent = unsafe { real::sendmsg(socket.fd, &raw const header, flags & !libc::MSG_MORE) };
+    let kept = if skip == 0 { take::pending(socket) } else { Step::Empty };
+    let sent = match kept {
+        // The kernel tells of it no more, and would send a signal.
+        Step::Failed(errno) => errno::fail(errno),
+        // SAFETY: the header has parts of the program's memory.
+        _ => unsafe { real::sendmsg(socket.fd, &raw const header, flags & !libc::MSG_MORE) },
+    };
     let errno = errno::last();
     if let Some(mut sending) = socket.sending() {
         if let Some((sender, _)) = sending.parts() {

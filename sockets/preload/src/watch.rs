@@ -6,7 +6,7 @@
 
 use crate::lock::{Lock, Taken};
 use crate::process::{PLACES, Socket};
-use crate::{ready, real, transmit};
+use crate::{doorbell, kernel, ready, real, transmit};
 use bertha_sockets_machine::Edge;
 use libc::{c_int, epoll_event};
 use std::cell::UnsafeCell;
@@ -33,6 +33,8 @@ struct Watch {
     is_marked: bool,
     is_hot: bool,
     idle: u8,
+    /// True once an event has come that was to come once.
+    is_spent: bool,
     /// The next hot socket of the set plus one, or zero.
     next: u32,
     edge: Edge,
@@ -63,6 +65,7 @@ const NONE: Watch = Watch {
     is_marked: false,
     is_hot: false,
     idle: 0,
+    is_spent: false,
     next: 0,
     edge: Edge::NONE,
 };
@@ -185,6 +188,25 @@ impl Watches {
             self.unlink(watch.set, number);
         }
         self.watches[number as usize] = NONE;
+        self.settle(watch.set);
+    }
+
+    /// Has the kernel know of bytes in rings, in a set for which it alone waits, as long as there are any.
+    fn settle(&self, set: c_int) {
+        let entry = &self.sets[set as usize];
+        let is_in = &IN_SET[set as usize];
+        if !entry.is_nested {
+            return;
+        }
+        let mut at = entry.hot;
+        while let Some(number) = at.checked_sub(1) {
+            let watch = &self.watches[number as usize];
+            if watch.hears() && Socket::at(number, watch.fd).is_some_and(ready::is_ready) {
+                return doorbell::put(set, is_in, mark() | NUMBERS);
+            }
+            at = watch.next;
+        }
+        doorbell::remove(set, is_in);
     }
 
     fn unlink(&mut self, set: c_int, number: u32) {
@@ -270,6 +292,7 @@ pub(crate) fn control(
                 *entry = Watch { set, fd: socket.fd, is_marked, ..NONE };
             }
             (entry.events, entry.data, entry.edge) = (asked.events, asked.u64, Edge::NONE);
+            entry.is_spent = false;
             is_unfit = asked.events & UNFIT != 0 || all.sets[set as usize].is_nested;
             // There may be bytes already.
             if entry.is_marked {
@@ -289,6 +312,27 @@ pub(crate) fn set_nested(set: c_int) -> bool {
     let Some(mut guard) = lock() else { return false };
     let entry = usize::try_from(set).ok().and_then(|set| guard.all().sets.get_mut(set));
     entry.filter(|entry| entry.watched > 0).map(|entry| entry.is_nested = true).is_some()
+}
+
+/// Has the kernel know of the bytes in a ring, if it alone waits for the set of a socket. It knows of those on the carrier by itself.
+pub(crate) fn settle(socket: Socket) {
+    let Some(mut guard) = lock() else { return };
+    let all = guard.all();
+    let watch = all.watches[socket.number as usize];
+    if watch.set >= 0 && all.sets[watch.set as usize].is_nested {
+        if watch.is_marked && ready::is_ready(socket) {
+            all.heat(watch.set, socket.number);
+        }
+        all.settle(watch.set);
+    }
+}
+
+/// Notes that bytes were taken, which may have been the last of those that the kernel knows of by [`settle`].
+#[inline]
+pub(crate) fn taken(socket: Socket) {
+    if doorbell::is_needed() && !ready::is_ready(socket) {
+        settle(socket);
+    }
 }
 
 /// Returns a socket of the set, with at least this number.
@@ -314,8 +358,12 @@ pub(crate) fn closed(set: c_int) {
         }
     }
     IS_SET[index].store(false, Ordering::Relaxed);
+    doorbell::remove(set, &IN_SET[index]);
     all.sets[index] = Set { hot: 0, marked: 0, watched: 0, parked: 0, is_nested: false };
 }
+
+/// The sets in which there is the descriptor that can always be read.
+static IN_SET: [AtomicBool; SETS] = [const { AtomicBool::new(false) }; SETS];
 
 /// Descriptors that are sets with tracked sockets.
 static IS_SET: [AtomicBool; SETS] = [const { AtomicBool::new(false) }; SETS];
@@ -339,6 +387,22 @@ pub(crate) fn has_marked(set: c_int) -> bool {
 
 const IN: u32 = (libc::EPOLLIN | libc::EPOLLRDNORM) as u32;
 const EDGE: u32 = libc::EPOLLET as u32;
+const ONCE: u32 = libc::EPOLLONESHOT as u32;
+const OTHERS: u32 = (libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLPRI) as u32;
+
+impl Watch {
+    /// Returns true if bytes are an event.
+    fn hears(&self) -> bool {
+        self.events & IN != 0 && !self.is_spent
+    }
+
+    /// Has the kernel tell of other events than before.
+    fn rearm(&self, number: u32, events: u32) {
+        let mut event = epoll_event { events, u64: mark() | u64::from(number) };
+        // SAFETY: the event lives until the call returns.
+        unsafe { real::epoll_ctl(self.set, libc::EPOLL_CTL_MOD, self.fd, &raw mut event) };
+    }
+}
 
 /// Writes events of hot sockets, at most as many as there is room for. Returns their number.
 pub(crate) fn hot(set: c_int, events: &mut [epoll_event]) -> usize {
@@ -361,8 +425,15 @@ pub(crate) fn hot(set: c_int, events: &mut [epoll_event]) -> usize {
         transmit::answer(socket);
         if report(watch, socket) {
             watch.idle = 0;
-            events[found] = epoll_event { events: watch.events & IN, u64: watch.data };
+            // The kernel tells of all that there is in one event.
+            let others = watch.events & OTHERS;
+            let others = if others == 0 { 0 } else { kernel::events(socket.fd, others as i16) as u32 };
+            watch.is_spent = watch.events & ONCE != 0;
+            events[found] = epoll_event { events: watch.events & IN | others, u64: watch.data };
             found += 1;
+            if watch.is_spent {
+                watch.rearm(number, ONCE);
+            }
         } else {
             watch.idle = watch.idle.saturating_add(1);
             if watch.idle > COLD && ready::fall_asleep(socket) {
@@ -370,11 +441,14 @@ pub(crate) fn hot(set: c_int, events: &mut [epoll_event]) -> usize {
             }
         }
     }
+    if found == 0 {
+        all.settle(set);
+    }
     found
 }
 
 fn report(watch: &mut Watch, socket: Socket) -> bool {
-    watch.events & IN != 0
+    watch.hears()
         && match watch.events & EDGE {
             0 => ready::is_ready(socket),
             _ => ready::is_news(socket, &mut watch.edge),
@@ -451,6 +525,9 @@ pub(crate) fn translate(set: c_int, events: &mut [epoll_event], before: usize) -
             let Some(watch) = all.watches.get_mut(number as usize).filter(|watch| watch.set == set) else {
                 continue;
             };
+            if watch.is_spent {
+                continue;
+            }
             event.u64 = watch.data;
             let socket = Socket::at(number, watch.fd);
             if socket.is_some_and(ready::has_error) {
@@ -468,8 +545,14 @@ pub(crate) fn translate(set: c_int, events: &mut [epoll_event], before: usize) -
                 all.heat(set, number);
             }
             if { event.events } & !(EDGE) == 0 {
+                // It was a bell alone, and what was to come once has not come.
+                if all.watches[number as usize].events & ONCE != 0 {
+                    all.watches[number as usize].rearm(number, all.watches[number as usize].events);
+                }
                 continue;
             }
+            let watch = &mut all.watches[number as usize];
+            watch.is_spent = watch.events & ONCE != 0;
             if let Some(other) = events[..before].iter_mut().find(|other| { other.u64 } == { event.u64 }) {
                 other.events |= event.events;
                 continue;

@@ -14,7 +14,7 @@ pub(super) fn byte(place: u64) -> u8 {
     (place * 31 % 251) as u8
 }
 
-fn layout() -> Layout {
+pub(super) fn layout() -> Layout {
     Layout::new(4096).unwrap()
 }
 
@@ -29,11 +29,11 @@ pub(super) struct Pair {
     is_native: bool,
 }
 
-fn memory() -> Vec<AtomicU64> {
+pub(super) fn memory() -> Vec<AtomicU64> {
     (0..layout().memory_bytes() / 8).map(|_| AtomicU64::new(0)).collect()
 }
 
-fn side(memory: &[AtomicU64]) -> Side<'_, AtomicU64> {
+pub(super) fn side(memory: &[AtomicU64]) -> Side<'_, AtomicU64> {
     Side::new(layout(), memory, Direction::FromClient)
 }
 
@@ -64,6 +64,7 @@ impl Pair {
     }
 
     pub(super) fn write(&mut self, bytes: usize) {
+        self.answer(usize::MAX);
         let data: Vec<_> = (self.written..self.written + bytes as u64).map(byte).collect();
         let mut rest = &data[..];
         if self.sender.is_in_ring() {
@@ -152,19 +153,36 @@ impl Pair {
         while self.read_once(300, |_| ()) {}
     }
 
-    /// Moves the stream to the carrier for a reader that knows nothing of rings. The carrier takes `room` bytes at once.
-    pub(super) fn recall(&mut self, room: usize) {
+    /// Asks for the stream back.
+    pub(super) fn ask(&mut self) {
         self.receiver.recall(side(&self.memory));
-        assert!(self.sender.is_recalled(side(&self.memory)));
-        self.sender.yield_back(side(&self.memory));
-        assert!(!self.sender.is_recalled(side(&self.memory)));
-        let mut into = vec![0; room];
+    }
+
+    /// Gives a receiver that asks for it the stream back. The carrier takes `room` bytes at once.
+    pub(super) fn answer(&mut self, room: usize) {
+        if self.sender.is_recalled(side(&self.memory)) {
+            self.sender.yield_back(side(&self.memory));
+            assert!(!self.sender.is_recalled(side(&self.memory)));
+        }
+        let mut into = vec![0; room.min(layout().ring_bytes())];
         while self.sender.owed() > 0 {
             let copied = self.sender.copy_owed(side(&self.memory), &mut into);
             assert!(copied > 0);
             self.carrier.extend(&into[..copied]);
             self.sender.repaid(side(&self.memory), copied);
         }
+    }
+
+    /// Closes the end that writes in order, where nobody can answer any more.
+    pub(super) fn close(&mut self) {
+        self.sender.bar(side(&self.memory));
+    }
+
+    /// Moves the stream to the carrier for a reader that knows nothing of rings. The carrier takes `room` bytes at once.
+    pub(super) fn recall(&mut self, room: usize) {
+        self.ask();
+        assert!(self.sender.is_recalled(side(&self.memory)));
+        self.answer(room);
         while !self.receiver.is_home(side(&self.memory)).unwrap() {
             assert!(self.read_once(10, |_| ()));
         }

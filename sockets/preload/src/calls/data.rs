@@ -22,14 +22,22 @@ const UNFIT: c_int = libc::MSG_OOB | libc::MSG_ERRQUEUE;
 pub(super) fn through(
     fd: c_int,
     mut libc: impl FnMut() -> isize,
-    own: impl FnOnce(Socket) -> Option<isize>,
+    mut own: impl FnMut(Socket) -> Option<isize>,
 ) -> isize {
     let Some(socket) = Socket::of(fd) else { return device::call(fd, libc) };
     let place = socket.place;
     loop {
         match place.state() {
             State::Kernel => return libc(),
-            State::Paired => return own(socket).unwrap_or_else(libc),
+            State::Paired => {
+                let done = own(socket);
+                // Memory that came has gone again, since another call was counted: this one has to be counted, too.
+                let is_uncounted = || matches!(place.state(), State::Counting | State::Joining);
+                if done.is_none() && is_uncounted() && socket.is_current() {
+                    continue;
+                }
+                return done.unwrap_or_else(libc);
+            }
             State::Joining => join::go_on(socket),
             State::Counting => {}
         }
@@ -123,7 +131,12 @@ unsafe extern "C-unwind" fn readv(fd: c_int, parts: *const iovec, count: c_int) 
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn recv(fd: c_int, bytes: *mut c_void, len: size_t, flags: c_int) -> ssize_t {
+pub(super) unsafe extern "C-unwind" fn recv(
+    fd: c_int,
+    bytes: *mut c_void,
+    len: size_t,
+    flags: c_int,
+) -> ssize_t {
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::recv(fd, bytes, len, flags) };
     through(fd, libc, |socket| incoming(socket, &one(bytes, len), flags))
@@ -280,7 +293,12 @@ unsafe extern "C-unwind" fn writev(fd: c_int, parts: *const iovec, count: c_int)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn send(fd: c_int, bytes: *const c_void, len: size_t, flags: c_int) -> ssize_t {
+pub(super) unsafe extern "C-unwind" fn send(
+    fd: c_int,
+    bytes: *const c_void,
+    len: size_t,
+    flags: c_int,
+) -> ssize_t {
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::send(fd, bytes, len, flags) };
     through(fd, libc, |socket| outgoing(socket, &one(bytes, len), flags))
@@ -312,7 +330,9 @@ unsafe extern "C-unwind" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_
     let header = unsafe { message.as_ref() };
     let has_control = header.is_some_and(|header| header.msg_controllen > 0 && !header.msg_control.is_null());
     if has_control && let Some(header) = header {
-        passed_on(header);
+        if !pass_on(header) {
+            return errno::fail(libc::EAGAIN);
+        }
         if let Some(socket) = Socket::of(fd) {
             evict::leave_at_once(socket);
         }
@@ -327,9 +347,11 @@ unsafe extern "C-unwind" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_
     })
 }
 
-/// Has sockets whose descriptors are passed on go back to the kernel: nobody knows what their receiver is.
+/// Has sockets whose descriptors are passed on go back to the kernel: nobody knows what their receiver is. Returns false if bytes of one
+/// lie in its ring, which the receiver would miss.
 #[cold]
-fn passed_on(header: &msghdr) {
+fn pass_on(header: &msghdr) -> bool {
+    let mut is_whole = true;
     // SAFETY: the header is the program's.
     let mut control = unsafe { libc::CMSG_FIRSTHDR(header) };
     // SAFETY: the pointer is null or lies within the program's control data.
@@ -342,14 +364,13 @@ fn passed_on(header: &msghdr) {
                 let fd = data.cast::<c_int>().wrapping_add(at);
                 // SAFETY: so many descriptors lie there, by the length of the program.
                 let fd = unsafe { fd.read_unaligned() };
-                if let Some(socket) = Socket::of(fd) {
-                    evict::leave_at_once(socket);
-                }
+                is_whole &= Socket::of(fd).is_none_or(evict::leave_at_once);
             }
         }
         // SAFETY: the header is the program's, and `control` is one of its own.
         control = unsafe { libc::CMSG_NXTHDR(header, control) };
     }
+    is_whole
 }
 
 #[unsafe(no_mangle)]
@@ -367,8 +388,9 @@ unsafe extern "C-unwind" fn sendmmsg(
     }
     for at in 0..count as usize {
         // SAFETY: the program gives so many messages.
-        if let Some(message) = unsafe { messages.wrapping_add(at).as_ref() } {
-            passed_on(&message.msg_hdr);
+        let message = unsafe { messages.wrapping_add(at).as_ref() };
+        if message.is_some_and(|message| !pass_on(&message.msg_hdr)) {
+            return errno::fail(libc::EAGAIN) as c_int;
         }
     }
     // SAFETY: the arguments are the program's.

@@ -13,7 +13,7 @@ fn closing(fd: c_int) {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
+pub(super) unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
     if process::is_own(fd) {
         // A program that closes all descriptors does not know of this one.
         join::lose(fd);
@@ -115,7 +115,7 @@ unsafe extern "C-unwind" fn fcntl(fd: c_int, command: c_int, argument: usize) ->
         libc::F_SETFL => flags_set(fd, argument as c_int),
         libc::F_SETOWN | F_SETSIG => {
             if let Some(socket) = Socket::of(fd) {
-                evict::leave(socket);
+                evict::leave_inwards(socket);
             }
         }
         _ => {}
@@ -133,7 +133,7 @@ fn flags_set(fd: c_int, flags: c_int) {
     let Some(socket) = Socket::of(fd) else { return };
     socket.place.nonblocking.store(flags & libc::O_NONBLOCK != 0, Ordering::Relaxed);
     if flags & libc::O_ASYNC != 0 {
-        evict::leave(socket);
+        evict::leave_inwards(socket);
     }
 }
 
@@ -149,7 +149,7 @@ unsafe extern "C-unwind" fn ioctl(fd: c_int, request: c_ulong, argument: usize) 
             let is_nonblocking = unsafe { number.read() } != 0;
             socket.place.nonblocking.store(is_nonblocking, Ordering::Relaxed);
         }
-        libc::FIOASYNC => evict::leave(socket),
+        libc::FIOASYNC => evict::leave_inwards(socket),
         libc::FIONREAD if socket.place.state() == State::Paired => {
             if let Some(bytes) = unread(socket) {
                 // SAFETY: the kernel has written the number.

@@ -6,6 +6,7 @@ use crate::receive::{receive, receive_and_drop};
 use crate::transmit::transmit;
 use crate::{errno, evict, real};
 use libc::{c_int, c_uint, c_void, off_t, size_t, ssize_t};
+use std::sync::atomic::Ordering;
 
 /// The bytes of a file that are sent at once.
 const CHUNK: usize = 16 << 10;
@@ -40,7 +41,8 @@ fn send_file(socket: Socket, from: c_int, offset: *mut off_t, count: size_t) -> 
         }
         at += done as off_t;
         sent += done as usize;
-        if done < read {
+        // The kernel tries on after an end, and sends the signal.
+        if done < read && !socket.place.is_shut.load(Ordering::Relaxed) {
             break;
         }
     }

@@ -10,4 +10,5 @@ mod poll;
 mod programs;
 mod select;
 mod sockets;
+mod stream;
 mod uring;

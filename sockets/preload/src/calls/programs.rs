@@ -1,5 +1,6 @@
 //! Calls that begin other programs, or hand a socket to code that this library does not see.
 
+use super::stream;
 use crate::evict::New;
 use crate::process::Socket;
 use crate::{evict, life, process, real};
@@ -124,11 +125,11 @@ unsafe extern "C-unwind" fn popen(command: *const c_char, mode: *const c_char) -
     unsafe { real::popen(command, mode) }
 }
 
-/// Streams of stdio read and write past this library.
+/// Streams of stdio read and write past this library, as far as nothing lies in a ring.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn fdopen(fd: c_int, mode: *const c_char) -> *mut c_void {
-    if let Some(socket) = Socket::of(fd) {
-        evict::leave_at_once(socket);
+    if Socket::of(fd).is_some_and(|socket| !evict::leave_soon(socket)) {
+        return stream::open(fd, mode);
     }
     // SAFETY: the arguments are the program's.
     unsafe { real::fdopen(fd, mode) }

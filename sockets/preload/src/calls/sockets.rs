@@ -2,7 +2,7 @@
 
 use crate::place::State;
 use crate::process::Socket;
-use crate::{device, errno, evict, life, real};
+use crate::{device, errno, evict, life, real, transmit};
 use bertha_sockets_machine::control::Field;
 use libc::{c_int, c_void, sockaddr, socklen_t};
 use std::slice;
@@ -86,9 +86,8 @@ unsafe extern "C-unwind" fn shutdown(fd: c_int, how: c_int) -> c_int {
 fn shut(socket: Socket, how: c_int) {
     let place = socket.place;
     if matches!(how, libc::SHUT_WR | libc::SHUT_RDWR) {
-        // Later writes go to the kernel, which refuses them.
-        let _sending = place.sending();
-        place.is_shut.store(true, Ordering::Relaxed);
+        // Later writes go to the kernel, which refuses them. So does it bytes that the other end asks for.
+        transmit::shut(socket);
     }
     if matches!(how, libc::SHUT_RD | libc::SHUT_RDWR) {
         place.is_read_shut.store(true, Ordering::Relaxed);
