@@ -25,14 +25,15 @@ pub(crate) fn leave(socket: Socket) {
 
 /// Has what comes for the program come by the kernel, as [`leave`] does. What it writes stays where it is.
 pub(crate) fn leave_inwards(socket: Socket) {
+    // It may get its memory just now.
+    join::give_up(socket);
     match socket.place.state() {
-        State::Kernel => {}
-        State::Counting => socket.place.set_state(State::Kernel),
-        State::Joining => join::give_up(socket),
+        State::Counting if !socket.place.go_on_from(State::Counting, State::Kernel) => leave_inwards(socket),
         State::Paired => {
             ask(socket);
             answer_own();
         }
+        _ => {}
     }
 }
 
@@ -69,7 +70,7 @@ pub(crate) fn leave_outwards(socket: Socket) {
     match socket.place.state() {
         State::Kernel => {}
         State::Paired => give(socket),
-        State::Counting | State::Joining => leave(socket),
+        State::Counting | State::Joining | State::Attaching => leave(socket),
     }
 }
 

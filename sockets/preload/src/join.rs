@@ -15,6 +15,9 @@ use std::sync::atomic::Ordering;
 /// The calls of a socket that look for the daemon's answer before it gives up.
 const LOOKS: u32 = 4096;
 
+/// The word in the place of a request that is being made.
+const ASKING: c_int = -1;
+
 /// Counts a message that libc has sent or received, and asks the daemon once it is enough.
 #[inline]
 pub(crate) fn count(socket: Socket, bytes: isize) {
@@ -29,19 +32,23 @@ pub(crate) fn count(socket: Socket, bytes: isize) {
 #[cold]
 fn ask(socket: Socket) {
     if uring::is_there() || !is_fit(socket) {
-        socket.place.set_state(State::Kernel);
+        socket.place.go_on_from(State::Counting, State::Kernel);
         return;
     }
     if !socket.is_current() || !socket.is_ours_alone() || !watch::is_fit(socket.number) {
         return;
     }
-    match request(socket.fd) {
-        Some(request) => {
-            socket.place.request.store(request + 1, Ordering::Relaxed);
-            socket.place.tries.store(0, Ordering::Relaxed);
-            socket.place.set_state(State::Joining);
-        }
-        None => socket.place.set_state(State::Kernel),
+    // Of threads that have carried enough at once, one asks. Another may have done so long ago.
+    let place = socket.place;
+    if place.request.compare_exchange(0, ASKING, Ordering::SeqCst, Ordering::Relaxed).is_err() {
+        return;
+    }
+    let request = if place.state() == State::Counting { request(socket.fd) } else { None };
+    place.tries.store(0, Ordering::Relaxed);
+    place.request.store(request.map_or(0, |request| request + 1), Ordering::SeqCst);
+    let next = if request.is_some() { State::Joining } else { State::Kernel };
+    if !place.go_on_from(State::Counting, next) {
+        close_request(socket);
     }
 }
 
@@ -232,7 +239,7 @@ fn attach(socket: Socket) {
     {
         return;
     }
-    place.set_state(State::Paired);
+    place.set_state(State::Attaching);
     // A call that begins from now on sees the state, and waits for the locks.
     if place.calls.load(Ordering::SeqCst) != 0 {
         place.set_state(State::Joining);
@@ -259,6 +266,7 @@ fn attach(socket: Socket) {
     place.nodelay.store(nodelay, Ordering::Relaxed);
     // A bell must not wait for an acknowledgement.
     kernel::set_option(socket.fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, &1_i32);
+    place.set_state(State::Paired);
 }
 
 /// Gives the options of the socket back that the program set.
@@ -271,7 +279,7 @@ pub(crate) fn restore(socket: Socket) {
 /// Stops waiting for the daemon. The socket stays with the kernel.
 pub(crate) fn give_up(socket: Socket) {
     let place = socket.place;
-    if place.state() != State::Joining {
+    if !matches!(place.state(), State::Joining | State::Attaching) {
         return;
     }
     close_request(socket);
@@ -388,6 +396,6 @@ fn part(socket: Socket, sending: &mut Sending<'_>, receiving: &mut Receiving<'_>
                 receiver.took(taken as usize);
             }
         }
-        State::Counting | State::Kernel => {}
+        State::Counting | State::Attaching | State::Kernel => {}
     }
 }

@@ -23,6 +23,8 @@ pub(crate) enum State {
     Paired = 2,
     /// The socket stays with the kernel.
     Kernel = 3,
+    /// The socket gets its memory, unless a call is under way that does not know of it. Who does that has both locks.
+    Attaching = 4,
 }
 
 /// The knowledge of a process and its forked children about a socket, in memory that they share.
@@ -84,12 +86,24 @@ impl Place {
             0 => State::Counting,
             1 => State::Joining,
             2 => State::Paired,
+            4 => State::Attaching,
             _ => State::Kernel,
         }
     }
 
+    /// Waits until the socket has got its memory, or none. Returns false to a handler of a signal in between.
+    #[cold]
+    pub(crate) fn has_attached(&self) -> bool {
+        !matches!(self.receiving(), Err(Refused::Again))
+    }
+
     pub(crate) fn set_state(&self, state: State) {
         self.state.store(state as u8, Ordering::SeqCst);
+    }
+
+    /// Goes from one stage to the next. Returns false if another thread has left the first one.
+    pub(crate) fn go_on_from(&self, first: State, next: State) -> bool {
+        self.state.compare_exchange(first as u8, next as u8, Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }
 
     /// Prepares a place that was taken for a new socket.

@@ -22,22 +22,19 @@ const UNFIT: c_int = libc::MSG_OOB | libc::MSG_ERRQUEUE;
 pub(super) fn through(
     fd: c_int,
     mut libc: impl FnMut() -> isize,
-    mut own: impl FnMut(Socket) -> Option<isize>,
+    own: impl FnOnce(Socket) -> Option<isize>,
 ) -> isize {
     let Some(socket) = Socket::of(fd) else { return device::call(fd, libc) };
     let place = socket.place;
     loop {
         match place.state() {
             State::Kernel => return libc(),
-            State::Paired => {
-                let done = own(socket);
-                // Memory that came has gone again, since another call was counted: this one has to be counted, too.
-                let is_uncounted = || matches!(place.state(), State::Counting | State::Joining);
-                if done.is_none() && is_uncounted() && socket.is_current() {
-                    continue;
-                }
-                return done.unwrap_or_else(libc);
+            State::Paired => return own(socket).unwrap_or_else(libc),
+            // A handler of a signal that interrupts it can't wait for its end.
+            State::Attaching if !place.has_attached() => {
+                return own(socket).unwrap_or_else(|| errno::fail(libc::EAGAIN));
             }
+            State::Attaching => continue,
             State::Joining => join::go_on(socket),
             State::Counting => {}
         }
