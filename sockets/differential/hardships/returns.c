@@ -91,6 +91,18 @@ static void watch_killed(void) {
     close_sets(sets), close(ends[0]);
 }
 
+// What TCP shows behind the reset of an end that was killed with bytes unread.
+static void write_to_killed(void) {
+    int ends[2];
+    char byte;
+    pid_t child = busy_child(ends);
+    if (write(ends[0], "unread", 6) != 6) exit(3);
+    end_child(child);
+    check(reads_word(ends[0]) && read(ends[0], &byte, 1) < 0 && errno == ECONNRESET, "a reset behind the bytes");
+    check(write(ends[0], "x", 1) < 0 && errno == EPIPE, "behind the reset of a killed end");
+    close(ends[0]);
+}
+
 static void stream_busy(void) {
     int ends[2];
     unsigned char bytes[WORD];
@@ -141,6 +153,7 @@ void returns_without_answer(void) {
         watch_busy();
         watch_gone();
         watch_killed();
+        write_to_killed();
         write_to_gone();
     }
     stream_busy();
