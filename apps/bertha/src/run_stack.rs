@@ -2,8 +2,9 @@
 
 use crate::keys::KeyOptions;
 use crate::site::datapaths;
+use bertha::kernel::Udp;
 use bertha::{Error, ErrorKind};
-use bertha_named::{Stack, Transport};
+use bertha_named::{Side, Stack, Transport};
 use bertha_sockets_machine::device::SETTINGS;
 use clap::Args;
 use std::fmt::Write;
@@ -28,15 +29,19 @@ pub(crate) struct StackOptions {
 impl StackOptions {
     /// Returns the settings for the daemon at this socket, which has to be there.
     pub(crate) fn settings(&self, daemon: &Path) -> Result<Option<String>, Error> {
-        let Some(stack) = &self.stack else { return Ok(None) };
         let invalid = |what: String| Error::new(ErrorKind::Invalid, what);
+        let given = self.keys.given()?;
+        let Some(stack) = &self.stack else {
+            let Some((name, _)) = given.first() else { return Ok(None) };
+            // A user who gives keys must not get clear text.
+            return Err(invalid(format!("--{name} is for a stack, and there is no --stack")));
+        };
         if matches!(self.over, Transport::Unix | Transport::UnixStream | Transport::Shm) {
             return Err(invalid(format!("a program connects to IP addresses, and {} has none", self.over)));
         }
         let stack = for_bytes(&stack.to_string(), self.over);
-        stack.parse::<Stack>()?;
+        self.check(&stack.parse()?)?;
         let mut settings = String::new();
-        let given = self.keys.given()?;
         let all = [("stack", stack), ("over", self.over.to_string())].into_iter().chain(given);
         for (name, value) in all {
             if value.contains('\n') {
@@ -53,6 +58,13 @@ impl StackOptions {
             Error::of_file(format_args!("no daemon carries the stack: {}", daemon.display()), error)
         })?;
         Ok(Some(settings))
+    }
+
+    /// Checks that the keys are there for one side at least. A program may be both.
+    fn check(&self, stack: &Stack) -> Result<(), Error> {
+        let (keys, datapath) = (self.keys.keys(), Udp::new());
+        let of = |side| stack.build_on(&datapath, &keys, side).map(drop);
+        of(Side::Client { host: "localhost" }).or_else(|error| of(Side::Server).map_err(|_| error))
     }
 }
 
@@ -71,8 +83,32 @@ fn layers(stack: &str) -> impl Iterator<Item = &str> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
 mod tests {
     use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Options {
+        #[command(flatten)]
+        stack: StackOptions,
+    }
+
+    /// Returns the reason why options are refused.
+    fn refusal(options: &[&str]) -> String {
+        let options = Options::parse_from([&["run"], options].concat());
+        options.stack.settings(Path::new("/nowhere")).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn keys_that_encrypt_nothing_and_keys_that_are_not_there_are_refused() {
+        assert!(refusal(&["--tls-ca", "ca.pem"]).contains("there is no --stack"));
+        assert!(refusal(&["--key-file", "key"]).contains("there is no --stack"));
+        let lacks = ["--stack", "tls", "--over", "tcp", "--tls-ca", "/nowhere/ca.pem"];
+        assert!(refusal(&lacks).contains("/nowhere/ca.pem"), "{}", refusal(&lacks));
+        let is_there = refusal(&["--stack", "checksum", "--over", "tcp"]);
+        assert!(is_there.contains("no daemon carries the stack"), "{is_there}");
+    }
 
     #[test]
     fn what_is_reliable_over_datagrams_is_ordered_once() {
