@@ -120,6 +120,22 @@ def refused():
         fails(errno.ENOTCONN, client.getpeername)
 
 
+def unbound():
+    """A program listens without an address, and nobody listens in the kernel."""
+    for family, host, file in [(socket.AF_INET, "127.0.0.1", "tcp"), (socket.AF_INET6, "::1", "tcp6")]:
+        with socket.socket(family) as listener:
+            listener.listen(5)
+            port = listener.getsockname()[1]
+            assert port > 0
+            with open("/proc/net/" + file) as sockets:
+                listens = [line for line in sockets if ":%04X " % port in line and " 0A " in line]
+            assert not listens, listens
+            with socket.create_connection((host, port)) as client:
+                client.sendall(b"hello")
+                with listener.accept()[0] as accepted:
+                    assert accepted.recv(5, socket.MSG_WAITALL) == b"hello"
+
+
 def cut(wish, port, ends):
     """The other end dies or aborts, which must not look like an end, also to one who has ended his own direction."""
     client = connect(port)
@@ -145,6 +161,7 @@ def main():
         half(port)
         waiting(port)
         refused()
+        unbound()
         cut(b"abort", port, False)
     elif work == "cut":
         cut(b"die", port, False)

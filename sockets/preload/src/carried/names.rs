@@ -71,6 +71,18 @@ pub(crate) fn local(fd: c_int) -> Option<(Place, bool)> {
     if done == 0 { unsafe { decode(address, len.min(LONGEST as u32)) } } else { None }
 }
 
+/// Binds a TCP socket to an address without a port, and returns it with the port that the kernel has chosen.
+pub(crate) fn bind(fd: c_int, place: Place, is_ipv6: bool) -> Option<Place> {
+    let mut bytes = [0_u64; LONGEST / 8];
+    let mut len = LONGEST as u32;
+    let address: *mut sockaddr = from_mut(&mut bytes).cast();
+    // SAFETY: the buffer has this length.
+    unsafe { give(place, is_ipv6, address, &raw mut len) };
+    // SAFETY: the address was just written, with this length.
+    unsafe { libc::bind(fd, address, len) };
+    local(fd).map(|(place, _)| place).filter(|place| place.port != 0)
+}
+
 /// Returns the local and the other address of a carrier, which the daemon's end has as its name.
 pub(crate) fn of_carrier(fd: c_int) -> Option<[Place; 2]> {
     let mut bytes = [0_u64; LONGEST / 8];

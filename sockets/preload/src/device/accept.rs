@@ -27,7 +27,16 @@ fn begin(fd: c_int) -> Option<c_int> {
         None => {}
     }
     let (local, is_ipv6) = names::local(fd)?;
-    if !is_tcp(fd) || local.port == 0 || !is_meant(local) {
+    if !is_tcp(fd) {
+        return None;
+    }
+    // The kernel chooses a port for a socket without an address when it listens, and no later than this.
+    let local = match local.port {
+        0 => names::bind(fd, local, is_ipv6),
+        _ => Some(local),
+    };
+    let Some(local) = local else { return Some(errno::fail(libc::EADDRINUSE) as c_int) };
+    if !is_meant(local) {
         return None;
     }
     let nowhere = Place { ip: [0; 16], port: 0 };
