@@ -41,10 +41,10 @@ pub fn good_hello(role: Role, descriptors: &[u8]) -> Vec<u8> {
     let hello = Hello {
         role,
         application: "front".into(),
-        service: "größe".into(),
+        service: "the inn".into(),
         send_heap: 1 << 40,
         receive_heap: 2 << 40,
         descriptors: descriptors.into(),
     };
-    hello.to_bytes().expect("names that are none too long")
+    hello.to_bytes().expect("names that a hello may have")
 }
