@@ -72,6 +72,7 @@ fn ports_of_dpdk_echo() {
         let asked =
             of("client", "10.0.0.2/24").args(["ask", datapath, address.trim(), "one", "two"]).output();
         serving.kill().unwrap();
+        serving.wait().unwrap();
         let asked = asked.unwrap();
         assert_eq!(String::from_utf8_lossy(&asked.stdout), "one\ntwo\n", "{datapath}: {asked:?}");
     }
