@@ -87,7 +87,12 @@ fn give(
 fn each(link: &Link, mut take: impl FnMut(Descriptor)) {
     if link.has_frames() {
         let mut waiting = Vec::new();
-        link.news(&mut waiting);
-        waiting.drain(..).for_each(&mut take);
+        loop {
+            link.news(&mut waiting);
+            if waiting.is_empty() {
+                return;
+            }
+            waiting.drain(..).for_each(&mut take);
+        }
     }
 }

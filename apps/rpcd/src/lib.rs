@@ -28,6 +28,7 @@ mod delivery;
 mod details;
 mod elsewhere;
 mod end;
+mod fair_queue;
 mod given;
 mod grpc;
 mod grpc_tls;

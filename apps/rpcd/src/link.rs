@@ -212,7 +212,12 @@ impl Link {
     /// Puts the descriptors that the party has to hear into a buffer that is empty.
     pub(crate) fn news(&self, descriptors: &mut Vec<Descriptor>) -> News {
         self.heard.notify_one();
-        self.outbox.lock().take(descriptors)
+        let mut outbox = self.outbox.lock();
+        let news = outbox.take(descriptors);
+        if outbox.has_more() {
+            self.waits.notify_one();
+        }
+        news
     }
 
     /// Returns what tells the party of a descriptor.

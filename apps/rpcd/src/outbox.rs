@@ -1,22 +1,29 @@
 //! The news of a party, until it has heard them.
 
+use crate::fair_queue::FairQueue;
 use crate::lends::{Lends, Waiting};
 use crate::memory::into_buf;
 use crate::rows::Outgoing;
 use bertha_core::{Base, Buf, Error, Gathered};
 use bertha_managed::heap::Region;
-use bertha_managed::{Descriptor, Done};
+use bertha_managed::{Descriptor, Done, Party};
 use bertha_schemas::{Frame, PrivateMemory, Room};
 use std::collections::HashSet;
 use std::mem;
+
+/// Maximum number of requests and cancellations that a party hears at once. Those behind them are heard by turns of the callers, so that a
+/// caller with few calls does not stand behind all of another.
+const TURN: usize = 64;
 
 /// The descriptors that a party has to hear, and the messages that belong to them.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     pub(crate) lends: Lends,
     descriptors: Vec<Descriptor>,
-    /// Number of requests and cancellations among the descriptors, which the room for requests bounds.
+    /// Number of requests and cancellations among the descriptors.
     calls: usize,
+    /// Requests and cancellations that are heard later. The room for requests bounds them.
+    later: FairQueue<Descriptor>,
     done: Done,
     /// Messages of the party that two have to give up before it hears of it: the connection that sends them, and the call.
     kept: HashSet<u32>,
@@ -41,12 +48,17 @@ pub(crate) struct News {
 
 impl Outbox {
     pub(crate) fn new(lends: Lends) -> Self {
-        Self { lends, descriptors: Vec::new(), calls: 0, done: Done::default(), kept: HashSet::new() }
+        let (done, kept) = Default::default();
+        Self { lends, descriptors: Vec::new(), calls: 0, later: FairQueue::new(), done, kept }
     }
 
     pub(crate) fn push(&mut self, descriptor: Descriptor) {
-        let is_of_call = matches!(descriptor, Descriptor::Request { .. } | Descriptor::Cancellation { .. });
-        self.calls += usize::from(is_of_call);
+        if let Descriptor::Request { call, .. } | Descriptor::Cancellation { call } = descriptor {
+            if self.calls >= TURN || !self.later.is_empty() {
+                return self.later.push(Party::of(call), descriptor);
+            }
+            self.calls += 1;
+        }
         self.descriptors.push(descriptor);
     }
 
@@ -73,13 +85,19 @@ impl Outbox {
         self.descriptors.len() - self.calls
     }
 
-    /// Puts all descriptors into a buffer that is empty.
+    /// Puts the descriptors of a turn into a buffer that is empty.
     pub(crate) fn take(&mut self, descriptors: &mut Vec<Descriptor>) -> News {
         self.close_done();
-        self.calls = 0;
         mem::swap(&mut self.descriptors, descriptors);
+        let room = TURN.saturating_sub(mem::take(&mut self.calls));
+        descriptors.extend(std::iter::from_fn(|| self.later.pop()).take(room));
         let (regions, granted) = self.lends.take_new_regions();
         News { regions, granted }
+    }
+
+    /// Returns true if there are descriptors for another turn.
+    pub(crate) fn has_more(&self) -> bool {
+        !self.later.is_empty()
     }
 
     /// Takes the message of a descriptor.
@@ -164,5 +182,31 @@ mod tests {
         let mut descriptors = Vec::new();
         assert_eq!(outbox.take(&mut descriptors).granted, 0);
         assert_eq!((outbox.answers(), descriptors.len()), (0, 3));
+    }
+
+    #[test]
+    fn a_caller_with_few_calls_does_not_stand_behind_all_of_another() {
+        let mut outbox = Outbox::new(Lends::Frames(Waiting::new(0, Common::new(0))));
+        let request = |party, number| {
+            let (call, message) = (Party(party).call(number), InHeap::default());
+            Descriptor::Request { call, method: 0, message, milliseconds: 0, trace: None }
+        };
+        (0..1000).for_each(|number| outbox.push(request(0, number)));
+        outbox.push(request(1, 1000));
+        outbox.push(Descriptor::Cancellation { call: Party(1).call(1000) });
+        let party = |descriptor: &Descriptor| match descriptor {
+            Descriptor::Request { call, .. } | Descriptor::Cancellation { call } => Party::of(*call).0,
+            other => panic!("{other:?}"),
+        };
+        let mut turn = || {
+            let mut heard = Vec::new();
+            outbox.take(&mut heard);
+            (heard.iter().map(party).collect::<Vec<_>>(), outbox.has_more())
+        };
+        assert_eq!(turn(), (vec![0; TURN], true));
+        let (second, _) = turn();
+        assert_eq!(second[..5], [0, 1, 0, 1, 0]);
+        let turns = std::iter::from_fn(|| Some(turn()).filter(|(_, has_more)| *has_more)).count();
+        assert_eq!(turns, 13, "64 at once");
     }
 }

@@ -102,8 +102,14 @@ impl Between {
     /// Returns the messages for one of the daemons, as they are sent: descriptors with their frames.
     pub fn hear(&self, by: Role) -> Vec<Vec<u8>> {
         let Some(link) = self.link(by) else { return Vec::new() };
-        let mut descriptors = Vec::new();
-        let _regions = link.news(&mut descriptors);
+        let (mut descriptors, mut turn) = (Vec::new(), Vec::new());
+        loop {
+            let _regions = link.news(&mut turn);
+            if turn.is_empty() {
+                break;
+            }
+            descriptors.append(&mut turn);
+        }
         let message = |descriptor: &Descriptor| {
             let head = descriptor.to_bytes();
             let frame = link.waiting(descriptor);
