@@ -3,6 +3,7 @@
 #define CHECK_H
 
 #include <bertha.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,16 @@ static inline uint64_t listen_at(const char *datapath, const char *address, cons
     OK(bertha_listener_address(listener, at, capacity, &length));
     CHECK(strlen(at) == length);
     return listener;
+}
+
+/* Returns the number of descriptors of this process. */
+static inline int descriptors(void) {
+    int number = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    CHECK(folder);
+    while (readdir(folder)) number++;
+    closedir(folder);
+    return number;
 }
 
 #endif

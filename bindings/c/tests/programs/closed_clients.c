@@ -1,18 +1,8 @@
 /* Closed clients of a service, whose handles are kept, leave no descriptor. */
 #include "check.h"
-#include <dirent.h>
 #include <unistd.h>
 
 #define MANY 50
-
-static int descriptors(void) {
-    int number = 0;
-    DIR *folder = opendir("/proc/self/fd");
-    CHECK(folder);
-    while (readdir(folder)) number++;
-    closedir(folder);
-    return number;
-}
 
 static void handle(void *context, uint64_t call, size_t method) {
     (void)context, (void)method;

@@ -1,15 +1,5 @@
 /* A thousand connections, one after another, and a hundred at once, leave no descriptor: many [CONNECTIONS]. */
 #include "check.h"
-#include <dirent.h>
-
-static int descriptors(void) {
-    int number = 0;
-    DIR *folder = opendir("/proc/self/fd");
-    CHECK(folder);
-    while (readdir(folder)) number++;
-    closedir(folder);
-    return number;
-}
 
 static void open_pair(uint64_t listener, const char *address, uint64_t pair[2]) {
     int descriptor = 0;
