@@ -14,7 +14,7 @@ struct {
     NUMBER(max_entries, 1 << 20);
 } measurements SEC(".maps");
 
-// By the number of the flow. A flow is in the map from its begin to its end.
+// By the number of the flow. A flow is in the map from its begin to its end, unless it is idle.
 struct {
     NUMBER(type, MAP_HASH);
     NUMBER(map_flags, NO_PREALLOCATION);
@@ -65,17 +65,9 @@ static u64 rate_of(u64 packets, u32 mss, u32 interval_us) {
     return interval_us ? packets * mss * 1000000 / interval_us : 0;
 }
 
-SEC("struct_ops/on_begin") void on_begin(u64 *context) {
-    struct tcp_sock *tp = (struct tcp_sock *)context[0];
+// Tells user space what the flow is. Where the map is full, the flow stays without decisions.
+static void enter(struct tcp_sock *tp, struct flow *flow) {
     struct sock *sk = (struct sock *)tp;
-    struct flow *flow = storage_get(&flows, tp, 0, CREATE_STORAGE);
-    if (!flow) return;
-    flow->number = __sync_fetch_and_add(&last_flow, 1) + 1;
-    flow->began = now_ns();
-    flow->bytes_acked = tp->bytes_acked;
-    flow->delivered_ce = tp->delivered_ce;
-    flow->sacked_out = tp->sacked_out;
-
     struct decision begin = {
         .local_port = sk->__sk_common.skc_num,
         .peer_port = sk->__sk_common.skc_dport,
@@ -93,8 +85,19 @@ SEC("struct_ops/on_begin") void on_begin(u64 *context) {
         begin.local[0] = sk->__sk_common.skc_rcv_saddr;
         begin.peer[0] = sk->__sk_common.skc_daddr;
     }
-    // Where the map is full, the flow stays without decisions.
     map_update(&decisions, &flow->number, &begin, ONLY_NEW);
+}
+
+SEC("struct_ops/on_begin") void on_begin(u64 *context) {
+    struct tcp_sock *tp = (struct tcp_sock *)context[0];
+    struct flow *flow = storage_get(&flows, tp, 0, CREATE_STORAGE);
+    if (!flow) return;
+    flow->number = __sync_fetch_and_add(&last_flow, 1) + 1;
+    flow->began = now_ns();
+    flow->bytes_acked = tp->bytes_acked;
+    flow->delivered_ce = tp->delivered_ce;
+    flow->sacked_out = tp->sacked_out;
+    enter(tp, flow);
 }
 
 SEC("struct_ops/on_end") void on_end(u64 *context) {
@@ -226,9 +229,11 @@ SEC("struct_ops/on_ack") void on_ack(u64 *context) {
         return;
     }
     u64 now = now_ns();
+    struct decision *decision = map_lookup(&decisions, &flow->number);
+    // User space forgets flows that are idle, and learns of this one before its measurement.
+    if (!decision) enter(tp, flow);
     add(tp, flow, sample);
     tell(flow, now);
-    struct decision *decision = map_lookup(&decisions, &flow->number);
     flow->is_obeying = decision && is_followed(flow, decision, now);
     if (decision && flow->is_obeying) {
         obey(tp, decision);

@@ -1,6 +1,7 @@
 //! The program in the kernel, and what is exchanged with it.
 
 use crate::decision::Decision;
+use crate::flows::MAX_FLOWS;
 use crate::measurement::Measurement;
 use bertha_ccp::Limits;
 use bertha_core::{Error, ErrorKind};
@@ -75,6 +76,20 @@ impl Registered {
     pub(crate) fn entry(&self, flow: u64) -> Option<Decision> {
         let bytes = self.decisions.lookup(&flow.to_ne_bytes(), MapFlags::ANY).ok()??;
         Decision::read(&bytes)
+    }
+
+    /// Returns the flows that have entries.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = u64> {
+        // The kernel begins again behind an entry that has gone.
+        let keys = self.decisions.keys().take(2 * MAX_FLOWS);
+        keys.filter_map(|key| key.try_into().ok().map(u64::from_ne_bytes))
+    }
+
+    /// Removes the entry of a flow, if it is there. The kernel makes another one as soon as the flow goes on.
+    pub(crate) fn forget(&self, flow: u64) {
+        if let Err(error) = self.decisions.delete(&flow.to_ne_bytes()) {
+            tracing::debug!(flow, %error, "CCP: an entry had gone already");
+        }
     }
 
     /// Hands a decision to the kernel. Returns false if the flow is over.

@@ -15,7 +15,8 @@
 //! a decision that has seen it, and whenever a measurement stays unanswered for [`PATIENCE`]: if this process is stopped or
 //! killed, for instance. The registration ends with this process, and flows that it leaves behind go on as Reno until they close.
 //! A window is at least two packets and at most 2^20, and a rate is at least four packets per second, whatever the limits are; [`Limits`](bertha_ccp::Limits) bound both from above,
-//! in the kernel. At most 65,536 flows are controlled at a time; the kernel controls the others as Reno does.
+//! in the kernel. At most 65,536 flows are controlled at a time; the kernel controls the others as Reno does. A flow that has been idle for
+//! half a minute is forgotten, and begins anew with its next acknowledgement.
 //!
 //! # Requirements
 //!

@@ -17,7 +17,7 @@ pub const PATIENCE: Duration = Duration::from_secs(1);
 /// The time after which the thread notices that its owner is gone.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The time between two searches for flows whose end was not told.
+/// The time between two searches for flows that are idle, or whose end was not told.
 const SEARCH: Duration = Duration::from_secs(10);
 
 /// A congestion control of the kernel whose flows this process controls, on a thread of its own.
@@ -42,7 +42,7 @@ struct Shared {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TcpStatistics {
-    /// Number of flows that have sent anything and are not over.
+    /// Number of flows that are not over and have sent anything in the last half of a minute.
     pub flows: u64,
     /// Number of measurements of all flows so far.
     pub measurements: u64,
@@ -114,16 +114,18 @@ fn serve(registered: &Registered, algorithm: impl Algorithm, shared: &Shared) ->
     let mut arriving = Arriving::of(registered)?;
     let mut flows = Flows::new(algorithm);
     let mut batch = Vec::new();
-    let mut searched = Instant::now();
+    let (began, mut searched) = (Instant::now(), Duration::ZERO);
     while !shared.is_dropped.load(Relaxed) {
         arriving.next(TICK, &mut batch)?;
+        let now = began.elapsed();
         for measurement in &batch {
-            flows.on_measurement(measurement, || registered.entry(measurement.flow));
+            flows.on_measurement(measurement, now, || registered.entry(measurement.flow));
         }
         flows.answer(|flow, decision| registered.write(flow, decision));
-        if searched.elapsed() >= SEARCH {
-            flows.retain(|flow| registered.entry(flow).is_some());
-            searched = Instant::now();
+        if now - searched >= SEARCH {
+            flows.forget_idle(now);
+            flows.forgotten(registered.entries()).into_iter().for_each(|flow| registered.forget(flow));
+            searched = now;
         }
         shared.measurements.fetch_add(batch.len() as u64, Relaxed);
         let acks = |of: fn(&Measurement) -> u32| batch.iter().map(|one| u64::from(of(one))).sum();

@@ -39,6 +39,20 @@ impl Registered {
             registered => Some(Self { control: registered.unwrap(), name }),
         }
     }
+
+    /// Waits until no flow is left, and names what is there otherwise.
+    pub(crate) fn until_all_ended(&self) {
+        let listed = || Command::new("ss").args(["-tianeo", "sport", "!=", ":22"]).output().unwrap().stdout;
+        let has_ended = becomes(|| self.control.statistics().flows == 0);
+        let Self { control, name } = self;
+        let (numbers, sockets) = (control.statistics(), listed());
+        let sockets = String::from_utf8_lossy(&sockets);
+        assert!(
+            has_ended,
+            "{numbers:?}, registered: {}, of {name} among\n{sockets}",
+            control.is_registered()
+        );
+    }
 }
 
 /// A transfer over the loopback interface, which goes on until it is ended.
@@ -134,11 +148,21 @@ fn receive(mut stream: TcpStream, arrived: &AtomicU64) -> u64 {
     }
 }
 
-/// Waits until it is so, for a minute at most.
-pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+/// Waits until it is so, for a minute at most. Fails otherwise.
+pub(crate) fn until(what: &str, is_so: impl FnMut() -> bool) {
+    assert!(becomes(is_so), "{what}: nothing happened");
+}
+
+/// Returns true once it is so, and false after a minute.
+fn becomes(mut is_so: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(60), "{what}: nothing happened");
+    loop {
+        if is_so() {
+            return true;
+        }
+        if start.elapsed() > Duration::from_secs(60) {
+            return false;
+        }
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -107,7 +107,7 @@ fn an_agent_controls_64_flows() {
     // What they have to send takes seconds, and they do so at the same time.
     transfers.iter().for_each(Transfer::stop);
     transfers.into_iter().for_each(Transfer::end);
-    until("the ends of the flows", || registered.control.statistics().flows == 0);
+    registered.until_all_ended();
 }
 
 #[test]
