@@ -14,6 +14,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
+/// Bytes of the queue in each direction, room for some hundred descriptors. What does not fit waits at the daemon, where parties have turns:
+/// behind a longer queue, a call would wait for all that another party has put there before.
+const QUEUE: usize = 8 << 10;
+
 /// Time that a daemon has to take an application again.
 const TAKEN: Duration = Duration::from_secs(10);
 
@@ -77,7 +81,7 @@ impl Entry {
         let control = Arc::new(control);
         grants.come_from(&control);
         // The daemon's user was checked.
-        let queue = Shm::new().users(Users::Any).waiting(way.waiting).offer(queue).await?;
+        let queue = Shm::new().ring(QUEUE).users(Users::Any).waiting(way.waiting).offer(queue).await?;
         Ok(Link::new(queue, heap, control))
     }
 }

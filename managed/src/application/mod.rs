@@ -13,7 +13,6 @@ mod lent;
 mod link;
 mod server;
 mod spans;
-mod turns;
 mod under_way;
 mod way;
 

@@ -67,9 +67,8 @@ impl<S: Service> Server<S> {
 
     /// Serves calls, each in a task of its own, at one daemon after another, until the future is dropped. At most 1,024
     /// calls are under way, of which a caller has no more than it leaves free, and so half of them while it is alone; the last eighth is for
-    /// callers without a call; other calls wait. Callers whose calls wait have turns, however many calls each has. A call that its caller has
-    /// given up, or whose deadline passes, is dropped at the next `await` of its handler, and so are all when the daemon ends, or when
-    /// the future is dropped: their callers get failures.
+    /// callers without a call; other calls wait. A call that its caller has given up, or whose deadline passes, is dropped at the next `await`
+    /// of its handler, and so are all when the daemon ends, or when the future is dropped: their callers get failures.
     pub async fn serve(mut self, handler: impl Handle<S>) -> Infallible {
         let handler = Arc::new(handler);
         loop {
@@ -77,8 +76,6 @@ impl<S: Service> Server<S> {
             let mut calls = UnderWay::new(Arc::clone(&handler));
             let error = loop {
                 tokio::select! {
-                    // What has come is known before the next calls begin, so that parties have turns.
-                    biased;
                     heard = self.hear() => match heard {
                         Ok(Heard::Call(call)) => calls.begin(call),
                         Ok(Heard::Cancellation(call)) => calls.cancel(call),

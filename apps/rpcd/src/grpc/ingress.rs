@@ -25,7 +25,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, yield_now};
 
 /// Time after a failure of the system to accept.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -61,6 +61,8 @@ pub(crate) async fn listen(
                             true => state.not_taken.beyond(Door::Grpc, from, per_address),
                             false => state.not_taken.full(Door::Grpc, from),
                         }
+                        // It gives its descriptor back before the next is taken.
+                        yield_now().await;
                     }
                     let place = taking.place;
                     let (handshakes, state) = (handshakes.clone(), Arc::clone(&state));

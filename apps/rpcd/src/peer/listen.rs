@@ -25,7 +25,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, yield_now};
 use tokio::time::timeout;
 
 /// Time that a daemon has to say what it wants.
@@ -121,6 +121,8 @@ where
                     true => state.not_taken.beyond(Door::Listen, from, per_address),
                     false => state.not_taken.full(Door::Listen, from),
                 }
+                // It gives its descriptor back before the next is taken.
+                yield_now().await;
             }
             let (place, state) = (taking.place, Arc::clone(&state));
             tasks.spawn(serve(connection, way, peer, place, state));

@@ -35,7 +35,8 @@ async fn an_address_with_many_connections_leaves_descriptors_to_applications() {
     assert!(becomes(|| connect().is_some()));
     let connections: Vec<_> = (0..256).filter_map(|_| connect()).collect();
     assert!(becomes(|| daemon.log().contains("(--per-address)")), "{}", daemon.log());
-    assert!(daemon.files() <= 128, "{} descriptors", daemon.files());
+    // Those whose places are given up are closed by tasks of their own.
+    assert!(becomes(|| daemon.files() <= 128), "{} descriptors", daemon.files());
     let _serving = serve(server(&daemon.path).await);
     let mut applications = Vec::new();
     for _ in 0..10 {

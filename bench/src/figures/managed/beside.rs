@@ -4,7 +4,7 @@ use super::SERVICE;
 use super::by_daemon::failed;
 use super::chain::{Chain, Way};
 use super::process::Process;
-use crate::harness::{Effort, alternate, in_time, runtime};
+use crate::harness::{Effort, Placement, alternate, in_time, pin, run_on, runtime};
 use crate::report::{Budget, Report};
 use crate::rpc::{Load, Sample};
 use crate::{Error, ErrorKind};
@@ -60,7 +60,7 @@ pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     // An application that calls takes its part of the core, also if it is honest.
     let honest = || beside(asking(HONEST));
     row("floods, to that beside an honest one", alternate(pairs, honest, || beside(asking(FLOOD)))?);
-    changes(report, effort)
+    Ok(())
 }
 
 /// Starts an application that asks, and waits until it does.
@@ -73,8 +73,17 @@ fn start(socket: &Path, service: &str, options: &[&str]) -> Result<Process, Erro
     Ok(process)
 }
 
-/// Measures an application while the engines of another service change under its calls.
-fn changes(report: &mut Report, effort: Effort) -> Result<(), Error> {
+/// Measures an application while the engines of another service change under its calls. The operator is on a core of its own, since its
+/// programs would take the application's core for longer than the daemon.
+///
+/// # Errors
+/// Errors of the processes, and refusals of changes.
+pub(super) fn changes(report: &mut Report, effort: Effort) -> Result<(), Error> {
+    let (operator, core) = Placement::AcrossCores.cores()?;
+    run_on(core, || changes_by(operator, report, effort))
+}
+
+fn changes_by(operator: usize, report: &mut Report, effort: Effort) -> Result<(), Error> {
     let load = Load { bytes: 64, in_flight: 1, calls: effort.pick(20_000, 2_000) };
     let chain = Chain::start(Way::OneDaemon)?;
     let socket = chain.socket().ok_or_else(|| Error::new(ErrorKind::Core, "there is no daemon"))?;
@@ -86,7 +95,7 @@ fn changes(report: &mut Report, effort: Effort) -> Result<(), Error> {
     let beside_changes = || {
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let changing = scope.spawn(|| change(socket, &is_over));
+            let changing = scope.spawn(|| pin(operator).and_then(|()| change(socket, &is_over)));
             let sample = chain.ask(load);
             is_over.store(true, Ordering::Relaxed);
             let panicked = |_| Err(Error::new(ErrorKind::Core, "a thread panicked"));

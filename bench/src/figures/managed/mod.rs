@@ -120,6 +120,9 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
         }
         Ok(report)
     })?;
+    if is_wanted("beside") {
+        beside::changes(&mut report, effort)?;
+    }
     if is_wanted("threads") {
         threads::run(&mut report, effort)?;
     }
