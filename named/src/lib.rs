@@ -29,6 +29,7 @@ mod build;
 mod call_format;
 mod calls;
 mod connect;
+mod freed;
 mod keys;
 mod layer;
 mod losses;
@@ -47,6 +48,7 @@ pub use calls::{
     ServerEnd, Serving, method, requests,
 };
 pub use connect::{ToConnect, connect};
+pub use freed::{Freed, InUse};
 pub use keys::{Keys, Side};
 use layer::Layer;
 pub use losses::{Counted, Loss, Losses};

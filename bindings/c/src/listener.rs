@@ -6,16 +6,10 @@ use crate::readiness::Readiness;
 use crate::source::{Filling, Source};
 use crate::wait::{Limit, wait};
 use bertha::Addr;
-use bertha_named::{AnyConnection, Listened, Listening, Transport};
-use parking_lot::Mutex;
-use std::convert::Infallible;
+use bertha_named::{AnyConnection, Freed, Listened, Listening, Transport};
 use std::fmt;
-use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
-
-/// Longest time for which a release waits until the address is free.
-const FREED: Duration = Duration::from_secs(1);
 
 /// A server. Clients that nobody accepts wait in the backlog of the datapath, but for a few.
 pub(crate) struct Listener {
@@ -23,8 +17,7 @@ pub(crate) struct Listener {
     readiness: Arc<Readiness>,
     address: Addr,
     pub(crate) clients: Source<Arc<dyn AnyConnection>>,
-    /// Ends when the task has let go of the address.
-    freed: Mutex<mpsc::Receiver<Infallible>>,
+    freed: Freed,
 }
 
 impl Listener {
@@ -37,12 +30,9 @@ impl Listener {
         let listening = async { over.run(listening).await.map_err(Failure::from) };
         let listened = wait(Limit::Never, &released, listening)?;
         let address = listened.0.clone();
-        let (frees, freed) = mpsc::channel();
-        let clients = Source::begin(&released, &readiness, |clients| async move {
-            let _frees = frees;
-            accept(listened, clients).await
-        })?;
-        Ok(Arc::new(Self { released, readiness, address, clients, freed: Mutex::new(freed) }))
+        let (in_use, freed) = Freed::after_use();
+        let clients = Source::begin(&released, &readiness, |clients| in_use.by(accept(listened, clients)))?;
+        Ok(Arc::new(Self { released, readiness, address, clients, freed }))
     }
 
     pub(crate) fn address(&self) -> String {
@@ -57,7 +47,7 @@ impl Listener {
     pub(crate) fn release(&self) {
         self.released.cancel();
         self.readiness.close();
-        let _ended = self.freed.lock().recv_timeout(FREED);
+        self.freed.wait();
     }
 }
 

@@ -4,21 +4,16 @@ use crate::failure::Failure;
 use crate::runtime;
 use crate::waiting::Waiting;
 use bertha::ErrorKind;
-use bertha_named::{AnyConnection, Listened};
+use bertha_named::{AnyConnection, Freed, Listened};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::convert::Infallible;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, mpsc};
 use std::task::{Poll, Waker};
-use std::time::Duration;
 use tokio::task::AbortHandle;
 
 /// Most clients that wait for an operation; further ones wait in the backlog of the datapath.
 const WAITING: usize = 16;
-
-/// Longest time for which a close waits until the address is free.
-const FREED: Duration = Duration::from_secs(1);
 
 /// A server.
 pub(crate) struct Server {
@@ -26,8 +21,7 @@ pub(crate) struct Server {
     clients: Arc<Clients>,
     accepting: AbortHandle,
     numbers: AtomicU64,
-    /// Ends when the task has let go of the address.
-    freed: Mutex<mpsc::Receiver<Infallible>>,
+    freed: Freed,
 }
 
 #[derive(Default)]
@@ -51,13 +45,9 @@ impl Server {
     pub(crate) fn begin(listened: Listened) -> Result<Arc<Self>, Failure> {
         let address = listened.0.to_string();
         let clients = Arc::<Clients>::default();
-        let (frees, freed) = mpsc::channel();
-        let accepting = accept(listened, clients.clone());
-        let accepting = runtime::handle()?.spawn(async move {
-            let _frees = frees;
-            accepting.await;
-        });
-        let (accepting, freed) = (accepting.abort_handle(), Mutex::new(freed));
+        let (in_use, freed) = Freed::after_use();
+        let accepting = in_use.by(accept(listened, clients.clone()));
+        let accepting = runtime::handle()?.spawn(accepting).abort_handle();
         Ok(Arc::new(Self { address, clients, accepting, numbers: AtomicU64::new(0), freed }))
     }
 
@@ -103,7 +93,7 @@ impl Server {
 
     /// Waits for a moment until the address of a closed server is free.
     pub(crate) fn until_free(&self) {
-        let _ended = self.freed.lock().recv_timeout(FREED);
+        self.freed.wait();
     }
 }
 
