@@ -37,11 +37,10 @@ mod settings;
 mod shares;
 mod signal;
 mod spare;
-mod trace;
 mod traffic;
 mod unseen;
 
-pub use bertha_chunnels::rpc::{Failure, FailureKind};
+pub use bertha_chunnels::rpc::{Failure, FailureKind, NoTrace, Trace};
 #[cfg(all(target_pointer_width = "64", target_endian = "little"))]
 pub use bertha_datapath_shm::heap;
 pub use burst::Burst;
@@ -59,6 +58,5 @@ pub use settings::{Settings, Unsuitable};
 pub use shares::{Shares, gets_another};
 pub use signal::Signal;
 pub use spare::Spare;
-pub use trace::{NoTrace, Trace};
 pub use traffic::Traffic;
 pub use unseen::is_unseen;

@@ -1,8 +1,8 @@
 //! The facts that a message tells layers between [`Rpc`](super::Rpc) and the two ends.
 
+use super::Trace;
 use super::message::{CallId, Content};
 use super::server::refusal;
-use super::trace;
 use super::{Failure, FailureKind, Message, Metadata};
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ impl Message {
     /// The failure that the server answers with if the metadata breaks a rule.
     pub fn request(&self) -> Result<&[u8], Failure> {
         let body = match self.content {
-            Content::Call { is_traced: true, .. } => self.body().get(trace::LENGTH..).unwrap_or(self.body()),
+            Content::Call { is_traced: true, .. } => self.body().get(Trace::SIZE..).unwrap_or(self.body()),
             _ => self.body(),
         };
         if !self.has_metadata {
@@ -127,7 +127,7 @@ mod tests {
             Ok::<_, Infallible>(Some(4))
         };
         metadata.write_before(&mut behind, write).unwrap();
-        let traced = |body: &[u8]| [&[1; trace::LENGTH], body].concat();
+        let traced = |body: &[u8]| [&[1; Trace::SIZE], body].concat();
         assert_eq!(call(0, false, false, b"call").request().unwrap(), b"call");
         assert_eq!(call(0, false, true, &behind).request().unwrap(), b"call");
         assert_eq!(call(0, true, false, &traced(b"call")).request().unwrap(), b"call");

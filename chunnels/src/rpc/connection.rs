@@ -2,7 +2,7 @@
 
 use super::Message;
 use super::decoding::Decoding;
-use super::trace;
+use super::spans;
 use super::wire::LONGEST;
 use crate::burst::send_encoded;
 use bertha_core::{Base, Buf, Connection, DropCounter, Error, PeerIdentity, debug_fields};
@@ -20,7 +20,7 @@ pub struct RpcConnection<Inner> {
 
 impl<Inner: Connection<Data = Buf>> RpcConnection<Inner> {
     pub(super) fn new(inner: Inner, malformed: DropCounter) -> Self {
-        inner.base().reserve(LONGEST + trace::HEADROOM);
+        inner.base().reserve(LONGEST + spans::HEADROOM);
         Self { inner, decoding: Decoding::new(malformed) }
     }
 

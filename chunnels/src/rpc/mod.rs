@@ -141,6 +141,8 @@ mod method;
 mod parts;
 mod reflection;
 mod server;
+#[doc(hidden)]
+pub mod spans;
 mod trace;
 mod transient;
 mod waiting_bytes;
@@ -171,6 +173,7 @@ pub use server::{
     Context, Handler, Or, Reply, Request, Requests, Serve, ServeStatistics, ServedCalls, Service, Shutdown,
     handler, handler_with_context, serve,
 };
+pub use trace::{NoTrace, Trace};
 pub use waiting_bytes::WaitingBytes;
 #[cfg(feature = "tls")]
 pub use with_tls::{FuseRpcAndTls, RpcWithTls, RpcWithTlsConnection};

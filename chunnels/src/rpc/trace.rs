@@ -1,173 +1,166 @@
-//! The spans of calls, and the trace to which they belong across processes.
-//!
-//! With the feature `opentelemetry` each call is a span of `tracing`, `rpc.call` at the client and `rpc.handle` at the server, both with
-//! the target `bertha::rpc`. If the client's belongs to a trace of OpenTelemetry, the trace goes with the call: version 00 of
-//! `traceparent` (W3C Trace Context), of which the 25 bytes that vary stand in front of the request.
+//! The trace to which a call belongs.
 
-/// The bytes of a trace: its id in 16, the id of the caller's span in 8, and flags in one.
-pub(super) const LENGTH: usize = 25;
+use std::fmt;
+use std::str::FromStr;
 
-/// The headroom for it, where traces are sent.
-pub(super) const HEADROOM: usize = if cfg!(feature = "opentelemetry") { LENGTH } else { 0 };
+/// The place of a call in a trace across processes: what varies of version 00 of `traceparent` (W3C Trace Context).
+///
+/// # Example
+/// ```
+/// use bertha_chunnels::rpc::Trace;
+///
+/// let header = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+/// let trace: Trace = header.parse()?;
+/// assert!(trace.is_sampled());
+/// assert_eq!(trace.to_string(), header);
+/// # Ok::<(), bertha_chunnels::rpc::NoTrace>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Trace {
+    id: [u8; 16],
+    span: [u8; 8],
+    flags: u8,
+}
 
-/// The trace of a call.
+/// A text or bytes that name no trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Trace([u8; LENGTH]);
+pub struct NoTrace;
+
+impl fmt::Display for NoTrace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a trace is 00-TRACE-SPAN-FLAGS, with 32, 16 and 2 hexadecimal digits in small letters")
+    }
+}
+
+impl std::error::Error for NoTrace {}
+
+/// The flag of a trace whose spans are recorded.
+const SAMPLED: u8 = 1;
+
+/// Number of letters of a text of version 00.
+const LETTERS: usize = 55;
 
 impl Trace {
-    pub(super) fn of_bytes(bytes: [u8; LENGTH]) -> Self {
-        Self(bytes)
+    /// Number of bytes of a trace.
+    pub const SIZE: usize = 25;
+
+    /// Begins a trace whose spans are recorded. Returns `None` for an id of zero, which no trace and no span has.
+    pub fn begin(id: u128, span: u64) -> Option<Self> {
+        let trace = Self { id: id.to_be_bytes(), span: span.to_be_bytes(), flags: SAMPLED };
+        (id != 0 && span != 0).then_some(trace)
     }
 
-    pub(super) fn bytes(&self) -> &[u8; LENGTH] {
-        &self.0
-    }
-}
-
-#[cfg(not(feature = "opentelemetry"))]
-pub(super) use silent::*;
-#[cfg(feature = "opentelemetry")]
-pub(super) use spans::*;
-
-/// Without the feature nothing is traced, at no cost.
-#[cfg(not(feature = "opentelemetry"))]
-mod silent {
-    use super::Trace;
-    use crate::rpc::Method;
-
-    #[inline]
-    pub(in crate::rpc) fn of_caller() -> Option<Trace> {
-        None
+    /// Returns the trace for what a span below this one calls. Returns `None` for an id of zero.
+    pub fn below(self, span: u64) -> Option<Self> {
+        (span != 0).then_some(Self { span: span.to_be_bytes(), ..self })
     }
 
-    #[inline]
-    pub(in crate::rpc) fn calling<F: Future>(_: Method, call: F) -> F {
-        call
+    /// Returns the id that all spans of the trace have.
+    pub fn id(&self) -> u128 {
+        u128::from_be_bytes(self.id)
     }
 
-    #[inline]
-    pub(in crate::rpc) fn handling<F: Future>(_: u32, _: Option<Trace>, answer: F) -> F {
-        answer
-    }
-}
-
-#[cfg(feature = "opentelemetry")]
-mod spans {
-    use super::Trace;
-    use crate::rpc::Method;
-    use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TraceState};
-    use tracing::{Instrument, Span, info_span};
-    use tracing_opentelemetry::OpenTelemetrySpanExt;
-
-    /// Returns the trace of the span in use, if it has one.
-    pub(in crate::rpc) fn of_caller() -> Option<Trace> {
-        let context = Span::current().context();
-        let span = context.span().span_context().clone();
-        span.is_valid().then(|| {
-            let mut bytes = [0; super::LENGTH];
-            bytes[..16].copy_from_slice(&span.trace_id().to_bytes());
-            bytes[16..24].copy_from_slice(&span.span_id().to_bytes());
-            bytes[24] = span.trace_flags().to_u8();
-            Trace(bytes)
-        })
+    /// Returns the id of the span that calls.
+    pub fn span(&self) -> u64 {
+        u64::from_be_bytes(self.span)
     }
 
-    /// Returns the span of a call at the client.
-    pub(in crate::rpc) fn calling<F: Future + Send>(
-        method: Method,
-        call: F,
-    ) -> impl Future<Output = F::Output> + Send {
-        let span = info_span!(
-            target: "bertha::rpc",
-            "rpc.call",
-            otel.kind = "client",
-            rpc.system = "bertha",
-            rpc.method = method.name()
-        );
-        call.instrument(span)
+    /// Returns true if spans of the trace are recorded.
+    pub fn is_sampled(&self) -> bool {
+        self.flags & SAMPLED != 0
     }
 
-    /// Returns the span of a call at the server, below the span of the client if the call has a trace.
-    pub(in crate::rpc) fn handling<F: Future + Send>(
-        method: u32,
-        trace: Option<Trace>,
-        answer: F,
-    ) -> impl Future<Output = F::Output> + Send {
-        let span = info_span!(
-            target: "bertha::rpc",
-            "rpc.handle",
-            otel.kind = "server",
-            rpc.system = "bertha",
-            rpc.method_id = method
-        );
-        if let Some(parent) = trace.and_then(|trace| trace.parent()) {
-            let context = opentelemetry::Context::new().with_remote_span_context(parent);
-            // Fails without a layer for OpenTelemetry, where nobody asks for the trace.
-            let _ = span.set_parent(context);
-        }
-        answer.instrument(span)
+    /// Returns the bytes: both ids and the flags, as the text has them.
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[..16].copy_from_slice(&self.id);
+        bytes[16..24].copy_from_slice(&self.span);
+        bytes[24] = self.flags;
+        bytes
     }
 
-    impl Trace {
-        /// Returns the caller's span. None if no trace has such ids.
-        fn parent(&self) -> Option<SpanContext> {
-            let (trace, rest) = self.0.split_first_chunk::<16>()?;
-            let (span, flags) = rest.split_first_chunk::<8>()?;
-            let flags = TraceFlags::new(*flags.first()?);
-            let trace = TraceId::from_bytes(*trace);
-            let span = SpanId::from_bytes(*span);
-            let parent = SpanContext::new(trace, span, flags, true, TraceState::default());
-            parent.is_valid().then_some(parent)
-        }
+    /// Reads a trace. Returns `None` for bytes that name none.
+    pub fn read(bytes: &[u8; Self::SIZE]) -> Option<Self> {
+        let (id, rest) = bytes.split_first_chunk::<16>()?;
+        let (span, flags) = rest.split_first_chunk::<8>()?;
+        (*id != [0; 16] && *span != [0; 8]).then_some(Self { id: *id, span: *span, flags: *flags.first()? })
     }
 }
 
-#[cfg(all(test, feature = "opentelemetry"))]
-#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
-mod tests {
-    use crate::Rpc;
-    use crate::rpc::{Client, Method, handler, serve};
-    use bertha_core::{Wrap, make_stack};
-    use bertha_datapath_sim::pair;
-    use bertha_runtime::tokio::TokioRuntime;
-    use opentelemetry::trace::{SpanId, SpanKind, TracerProvider};
-    use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
-    use tracing::Instrument;
-    use tracing_subscriber::layer::SubscriberExt;
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "00-{:032x}-{:016x}-{:02x}", self.id(), self.span(), self.flags)
+    }
+}
 
-    const DOUBLE: Method = Method::new("double");
+impl fmt::Debug for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
 
-    #[tokio::test]
-    async fn the_span_of_the_server_is_below_that_of_the_client() {
-        let exporter = InMemorySpanExporter::default();
-        let provider = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
-        let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("test"));
-        let _in_use = tracing::subscriber::set_default(tracing_subscriber::registry().with(layer));
+impl FromStr for Trace {
+    type Err = NoTrace;
 
-        let (one, other) = pair(TokioRuntime);
-        let stack = make_stack!(Rpc::new());
-        let client = Client::new(stack.wrap(one).await.unwrap());
-        let server = stack.wrap(other).await.unwrap();
-        let answer = async |number: u64| tracing::info_span!("work").in_scope(|| Ok(2 * number));
-        let serving = serve(server, handler(DOUBLE, answer));
-        let asking = async {
-            let doubled: u64 = client.call(DOUBLE, &21_u64).response().await.unwrap();
-            assert_eq!(doubled, 42);
+    /// Reads a `traceparent`. Later versions may have more behind what this one has.
+    fn from_str(text: &str) -> Result<Self, NoTrace> {
+        let (known, more) = text.split_at_checked(LETTERS).ok_or(NoTrace)?;
+        let mut parts = known.split('-');
+        let mut next = |digits: usize| {
+            let is_digit = |letter: &u8| letter.is_ascii_digit() || (b'a'..=b'f').contains(letter);
+            let part = parts.next().filter(|part| part.len() == digits && part.bytes().all(|b| is_digit(&b)));
+            part.and_then(|part| u128::from_str_radix(part, 16).ok()).ok_or(NoTrace)
         };
-        tokio::select! {
-            () = asking.instrument(tracing::info_span!("request")) => {}
-            ended = async { serving.await } => panic!("{ended:?}"),
-        }
+        let (version, id, span, flags) = (next(2)?, next(32)?, next(16)?, next(2)?);
+        let is_whole = match version {
+            0 => more.is_empty(),
+            0xff => false,
+            _ => more.is_empty() || more.starts_with('-'),
+        };
+        // A part of 16 digits is a number of 64 bits, and one of two digits a byte.
+        let trace = Self { id: id.to_be_bytes(), span: (span as u64).to_be_bytes(), flags: flags as u8 };
+        if is_whole && id != 0 && span != 0 { Ok(trace) } else { Err(NoTrace) }
+    }
+}
 
-        let spans = exporter.get_finished_spans().unwrap();
-        let span = |name: &str| -> &SpanData { spans.iter().find(|span| span.name == name).unwrap() };
-        let [request, call, handle, work] = ["request", "rpc.call", "rpc.handle", "work"].map(span);
-        assert_eq!(request.parent_span_id, SpanId::INVALID);
-        assert_eq!(call.parent_span_id, request.span_context.span_id());
-        assert_eq!(handle.parent_span_id, call.span_context.span_id());
-        assert_eq!(work.parent_span_id, handle.span_context.span_id());
-        assert!(handle.parent_span_is_remote);
-        assert_eq!((&call.span_kind, &handle.span_kind), (&SpanKind::Client, &SpanKind::Server));
-        assert_eq!(work.span_context.trace_id(), request.span_context.trace_id());
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
+
+    #[test]
+    fn a_trace_is_read_as_it_was_written() {
+        let trace: Trace = TEXT.parse().unwrap();
+        assert_eq!((trace.to_string().as_str(), trace.is_sampled()), (TEXT, false));
+        assert_eq!(Trace::read(&trace.to_bytes()), Some(trace));
+        let below = Trace::begin(trace.id(), trace.span()).unwrap().below(0xab).unwrap();
+        assert_eq!(below.to_string(), "00-4bf92f3577b34da6a3ce929d0e0e4736-00000000000000ab-01");
+        assert_eq!((below.below(0), Trace::begin(0, 1), Trace::begin(1, 0)), (None, None, None));
+    }
+
+    #[test]
+    fn later_versions_may_have_more() {
+        let later = TEXT.replacen("00", "42", 1);
+        for text in [&later, &format!("{later}-more")] {
+            assert_eq!(text.parse::<Trace>().unwrap().to_string(), TEXT);
+        }
+        let wrong = [
+            String::new(),
+            TEXT[..LETTERS - 1].into(),
+            format!("{TEXT}-more"),
+            format!("{later}more"),
+            TEXT.replacen("00", "ff", 1),
+            TEXT.to_uppercase(),
+            TEXT.replace("4bf9", "+bf9"),
+            TEXT.replace("4bf92f3577b34da6a3ce929d0e0e4736", &"0".repeat(32)),
+            TEXT.replace("00f067aa0ba902b7", &"0".repeat(16)),
+            TEXT.replace('-', "_"),
+            format!("{}ü", &TEXT[..LETTERS - 1]),
+        ];
+        for wrong in wrong {
+            assert_eq!(wrong.parse::<Trace>(), Err(NoTrace), "{wrong}");
+        }
+        assert_eq!(Trace::read(&[0; Trace::SIZE]), None);
     }
 }

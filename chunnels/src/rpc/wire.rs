@@ -9,7 +9,7 @@
 //! The second-highest bit of the kind of a call, a response, an end or a failure is set if the body begins with
 //! [metadata](super::metadata), which the header does not hold.
 //!
-//! All numbers are little-endian. The body of a traced call begins with its [trace](super::trace); a server takes it off, whether it
+//! All numbers are little-endian. The body of a traced call begins with its [trace](super::Trace); a server takes it off, whether it
 //! uses it or not.
 
 use super::message::{CallId, Content, MAX_SLOT};

@@ -6,10 +6,9 @@ use super::calls::{Begun, Calls, Outcome, disconnected};
 use super::entry::Entry;
 use super::lent::Lent;
 use super::link::Link;
-use super::spans;
 use crate::method::{Method, Service};
 use crate::{Descriptor, InHeap, Trace};
-use bertha_chunnels::rpc::{Failure, FailureKind};
+use bertha_chunnels::rpc::{Failure, FailureKind, spans};
 use bertha_datapath_shm::heap::{self, Heap};
 use bertha_runtime::tokio::{Task, TokioRuntime};
 use std::marker::PhantomData;
@@ -60,10 +59,8 @@ impl<S: Service> Client<S> {
         request: M::Request,
         within: Option<Duration>,
     ) -> Result<Lent<M::Response>, Failure> {
-        spans::calling::<M, _>(
-            async move { self.call_in_trace::<M>(request, within, spans::of_caller()).await },
-        )
-        .await
+        let call = async move { self.call_in_trace::<M>(request, within, spans::of_caller()).await };
+        spans::calling(Some(<M::Service as Service>::NAME), M::NAME, call).await
     }
 
     /// Calls a method as [`call`](Self::call) does, as a part of a trace, which the server [has](super::Incoming::trace) then, too.

@@ -12,7 +12,6 @@ mod incoming;
 mod lent;
 mod link;
 mod server;
-mod spans;
 mod under_way;
 mod way;
 

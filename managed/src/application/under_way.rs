@@ -2,9 +2,9 @@
 
 use super::Incoming;
 use super::handle::Handle;
-use super::spans;
 use crate::method::Service;
 use crate::{Party, Shares};
+use bertha_chunnels::rpc::spans;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use tokio::task::{AbortHandle, JoinSet};
@@ -46,7 +46,7 @@ impl<S: Service, H: Handle<S>> UnderWay<S, H> {
         let (number, within, handler) = (call.number(), call.within(), Arc::clone(&self.handler));
         let (method, trace) = (call.method(), call.trace());
         let task = self.tasks.spawn(async move {
-            let answer = spans::handling::<S, _>(method, trace, handler.handle(call));
+            let answer = spans::handling(Some(S::NAME), method, trace, handler.handle(call));
             match within {
                 // A call that is late is dropped, and its caller hears of it.
                 Some(within) => drop(timeout(within, answer).await),

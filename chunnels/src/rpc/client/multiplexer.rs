@@ -11,9 +11,8 @@ use super::room::Room;
 use super::{Answer, CallStatistics, Caller, ResponseParts};
 use crate::rpc::encode::{Encode, Encoder};
 use crate::rpc::message::{CallId, MAX_SLOT};
-use crate::rpc::trace;
 use crate::rpc::transient::TransientErrors;
-use crate::rpc::{Failure, FailureKind, Message, Metadata, Method, OF_NO_CALL, WaitingBytes};
+use crate::rpc::{Failure, FailureKind, Message, Metadata, Method, OF_NO_CALL, Trace, WaitingBytes, spans};
 use crate::task_end::{self, runtime_ended};
 use bertha_core::{Base, Connection, Drops, Error, Runtime};
 use futures_util::Stream;
@@ -230,9 +229,9 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
         let write = |into: &mut [u8]| request.encode(into);
         let mut body = shared.encoder.encode_behind(metadata, &shared.connection, request.limit(), write)?;
         // A call without room for its trace goes without it.
-        let is_traced = trace::of_caller().is_some_and(|trace| {
-            let room = body.prepend(trace::LENGTH);
-            room.map(|room| room.copy_from_slice(trace.bytes())).is_ok()
+        let is_traced = spans::of_caller().is_some_and(|trace| {
+            let room = body.prepend(Trace::SIZE);
+            room.map(|room| room.copy_from_slice(&trace.to_bytes())).is_ok()
         });
         let within = until.map(|until| until.saturating_duration_since(shared.now()));
         let (message, pending) = {
@@ -282,7 +281,7 @@ impl<C: Connection<Data = Message>> Caller for Multiplexer<C> {
         metadata: &Metadata,
         request: &E,
     ) -> impl Future<Output = Result<Answer, Failure>> + Send {
-        trace::calling(method, async move {
+        spans::calling(None, method.name(), async move {
             let until = self.until(deadline);
             let mut refusals = 0;
             loop {
@@ -320,7 +319,7 @@ impl<C: Connection<Data = Message>> Caller for Multiplexer<C> {
         // The span ends once the call is sent; its responses come later.
         let until = self.until(deadline);
         let opening = self.begin(method, until, metadata, request, Streams::Responses);
-        let pending = trace::calling(method, opening).await?;
+        let pending = spans::calling(None, method.name(), opening).await?;
         Ok(MultiplexedParts { pending, trailers: Metadata::new(), _requests: None })
     }
 
@@ -332,7 +331,7 @@ impl<C: Connection<Data = Message>> Caller for Multiplexer<C> {
         request: &E,
         requests: impl Stream<Item = I> + Send + 'static,
     ) -> impl Future<Output = Result<Answer, Failure>> + Send {
-        trace::calling(method, async move {
+        spans::calling(None, method.name(), async move {
             let begun = self.begin(method, self.until(deadline), metadata, request, Streams::Requests);
             let mut parts = begun.await?.with_requests(requests);
             let response = poll_fn(|cx| parts.poll_part(cx)).await.ok_or_else(no_response)??;
@@ -351,7 +350,7 @@ impl<C: Connection<Data = Message>> Caller for Multiplexer<C> {
         requests: impl Stream<Item = I> + Send + 'static,
     ) -> Result<Self::Parts, Failure> {
         let opening = self.begin(method, self.until(deadline), metadata, request, Streams::Both);
-        Ok(trace::calling(method, opening).await?.with_requests(requests))
+        Ok(spans::calling(None, method.name(), opening).await?.with_requests(requests))
     }
 }
 

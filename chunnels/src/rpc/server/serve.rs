@@ -9,9 +9,8 @@ use super::shutdown::Watched;
 use super::waiting::Waiting;
 use super::{Reply, Request, ServedCalls, Service, Shutdown};
 use crate::rpc::message::{CallId, Content};
-use crate::rpc::trace::{self, Trace};
 use crate::rpc::transient::TransientErrors;
-use crate::rpc::{Failure, Message, Metadata, WaitingBytes};
+use crate::rpc::{Failure, Message, Metadata, Trace, WaitingBytes, spans};
 use bertha_core::{
     Base, BoxFuture, Buf, Connection, DropCounter, Error, ErrorKind, PeerIdentity, Runtime, debug_fields,
 };
@@ -176,7 +175,7 @@ where
     let stop = shutdown.map(|mut watched| -> Stop { Box::pin(async { (watched.begun().await, watched) }) });
     let waiting = Waiting::new(serve.waiting_bytes, serve.waiting, connection.mtu());
     let open = OpenCalls::new(&connection, peer, waiting);
-    let begin = |method, request, trace| trace::handling(method, trace, service.call(request));
+    let begin = |method, request, trace| spans::handling(None, method, trace, service.call(request));
     let answering = Answering {
         connection: &connection,
         begin,
@@ -540,9 +539,9 @@ async fn next_event<C: Connection<Data = Message>>(
     }
 }
 
-/// Takes the trace off the front of a traced call. A body that is too short for a trace stays as it is.
+/// Takes the trace off the front of a traced call, also bytes that name none. A body that is too short for a trace stays as it is.
 fn take_trace(body: &mut Buf) -> Option<Trace> {
-    let trace = Trace::of_bytes(*body.first_chunk()?);
-    body.advance(trace::LENGTH).ok()?;
-    Some(trace)
+    let trace = *body.first_chunk()?;
+    body.advance(Trace::SIZE).ok()?;
+    Trace::read(&trace)
 }

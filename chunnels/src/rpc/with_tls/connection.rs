@@ -2,7 +2,7 @@
 
 use crate::rpc::Message;
 use crate::rpc::decoding::Decoding;
-use crate::rpc::trace;
+use crate::rpc::spans;
 use crate::rpc::wire::{Header, LONGEST};
 use crate::tls::{Parts, TlsConnection};
 use bertha_core::{Base, Connection, DropCounter, Error, Octets, PeerIdentity, debug_fields};
@@ -18,7 +18,7 @@ pub struct RpcWithTlsConnection<Inner> {
 impl<Inner: Connection<Data: Octets>> RpcWithTlsConnection<Inner> {
     pub(super) fn new(tls: TlsConnection<Inner>, malformed: DropCounter) -> Self {
         // A trace goes in front of the body.
-        tls.base().reserve(trace::HEADROOM);
+        tls.base().reserve(spans::HEADROOM);
         Self { tls, decoding: Decoding::new(malformed) }
     }
 
