@@ -7,13 +7,28 @@ use bertha_core::Error;
 /// Parses addresses that are separated by commas.
 ///
 /// # Errors
-/// [`Invalid`](bertha_core::ErrorKind::Invalid) if one of them is no address. The text does not repeat it,
+/// [`Invalid`](bertha_core::ErrorKind::Invalid) if one of them is no address, or has more behind its port. The text does not repeat it,
 /// since it may contain a password.
 pub(crate) fn parse(address: &str) -> Result<Vec<ServerAddr>, Error> {
     let addresses = address.split(',').map(|address| address.trim().parse());
-    addresses.collect::<Result<_, _>>().map_err(|_| {
+    let addresses = addresses.collect::<Result<Vec<ServerAddr>, _>>().map_err(|_| {
         invalid("the address has to be nats://host:port or tls://host:port, or several of them, separated by commas")
-    })
+    })?;
+    // The client library ignores what is there.
+    match addresses.iter().any(has_more) {
+        true => Err(invalid(
+            "the address of a server ends with its port, as nats://host:port does: the name of a topic has no slash, and a slash in a user or a \
+             password is written %2F",
+        )),
+        false => Ok(addresses),
+    }
+}
+
+/// Returns true if something stands behind the port. A path belongs to an address of WebSocket.
+fn has_more(address: &ServerAddr) -> bool {
+    let behind = address.as_url_str().split_once("://").map_or("", |(_, rest)| rest);
+    let more = behind.split_once(['/', '?', '#']).map_or("", |(_, more)| more);
+    !address.is_websocket() && !more.is_empty()
 }
 
 /// Adds the login in the addresses to the options, if there is one: the client library ignores it.
@@ -66,8 +81,28 @@ mod tests {
     }
 
     #[test]
+    fn nothing_stands_behind_a_port() {
+        for wrong in [
+            "nats://a/b",
+            "a:4222/b",
+            "tls://a:4222/b/",
+            "nats://a,nats://b/c",
+            "nats://a?b=c",
+            "nats://a/#b",
+        ] {
+            let error = parse(wrong).unwrap_err();
+            assert!(error.context().contains("has no slash"), "{wrong}: {error}");
+        }
+        for right in ["nats://a", "a:4222/", "nats://a:1,tls://[::1]:2", "nats://user:a%2Fb@a:4222"] {
+            assert!(parse(right).is_ok(), "{right}");
+        }
+    }
+
+    #[test]
     fn an_error_does_not_repeat_a_password() {
-        let error = parse("nats://user:secret@host:port").unwrap_err();
-        assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+        for wrong in ["nats://user:secret@host:port", "nats://sec/ret@host", "nats://user@host/secret"] {
+            let error = parse(wrong).unwrap_err();
+            assert!(!format!("{error:?}").contains("ret"), "{wrong}: {error:?}");
+        }
     }
 }

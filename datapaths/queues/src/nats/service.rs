@@ -50,7 +50,7 @@ impl Nats {
     /// # Errors
     /// [`Unauthenticated`](ErrorKind::Unauthenticated) if the server does not accept the credentials, or its
     /// certificate is not trusted; [`Unreachable`](ErrorKind::Unreachable); [`Invalid`](ErrorKind::Invalid)
-    /// if `address` is no address, or the credentials file can't be read.
+    /// if `address` is no address or has a path behind the port, or the credentials file can't be read.
     pub async fn connect(address: &str) -> Result<Self, Error> {
         let Some(file) = std::env::var_os("NATS_CREDS").filter(|file| !file.is_empty()) else {
             return Self::open(address, ConnectOptions::new(), "a client without credentials").await;
