@@ -101,17 +101,24 @@ impl<S: StreamSocket, Data: Octets> StreamConnection<S, Data> {
 
     #[inline]
     fn open(&self) -> Result<(), Error> {
-        // Relaxed: the flags stand for themselves; the effect of `close` on the queue is under the lock.
-        if self.closed.load(Ordering::Relaxed) {
-            return Err(self.base.closed());
-        }
-        if !Data::HAS_BOUNDS && self.has_ended_half.load(Ordering::Relaxed) {
-            return Err(Error::new(ErrorKind::Closed, "this end has ended the stream").at(S::NAME));
+        if let Some(error) = self.own_end() {
+            return Err(error);
         }
         match self.end.get() {
             Some(end) => Err(end.error().at(S::NAME)),
             None => Ok(()),
         }
+    }
+
+    /// Returns the error of a `send` if this end has ended the stream, or its half of it.
+    #[inline]
+    fn own_end(&self) -> Option<Error> {
+        // Relaxed: the flags stand for themselves; the effect of `close` on the queue is under the lock.
+        if self.closed.load(Ordering::Relaxed) {
+            return Some(self.base.closed());
+        }
+        let has_ended = !Data::HAS_BOUNDS && self.has_ended_half.load(Ordering::Relaxed);
+        has_ended.then(|| Error::new(ErrorKind::Closed, "this end has ended the stream").at(S::NAME))
     }
 
     /// An error of the stream, which is its end unless the system lacks memory for the moment. The system tells the reason for an end
@@ -140,7 +147,7 @@ impl<S: StreamSocket, Data: Octets> StreamConnection<S, Data> {
     ) -> Result<usize, Error> {
         let stream = self.stream();
         let write = || self.writer.lock().write(stream, messages.clone());
-        let written = self.when_writable(write).await?;
+        let written = self.when_writable(write).await.map_err(|error| self.not_sent(error))?;
         self.pass(written.mark).await?;
         Ok(written.messages)
     }
@@ -155,7 +162,7 @@ impl<S: StreamSocket, Data: Octets> StreamConnection<S, Data> {
             if writer.passed(mark) { Ok(()) } else { writer.flush(stream) }
         };
         if !self.writer.lock().passed(mark) {
-            self.when_writable(drive).await?;
+            self.when_writable(drive).await.map_err(|error| self.not_sent(error))?;
         }
         Ok(())
     }
@@ -164,20 +171,25 @@ impl<S: StreamSocket, Data: Octets> StreamConnection<S, Data> {
     async fn when_writable<T: Send>(
         &self,
         mut operation: impl FnMut() -> io::Result<T> + Send,
-    ) -> Result<T, Error> {
-        let done = match unless_blocked(operation()) {
+    ) -> io::Result<T> {
+        match unless_blocked(operation()) {
             Some(done) => done,
             None => self.stream().when_writable(operation).await,
-        };
-        done.map_err(|error| self.failed(error))
+        }
+    }
+
+    /// Writes the rest of a message that the stream took in part.
+    async fn flush(&self) -> Result<(), Error> {
+        let stream = self.stream();
+        let flushed = self.when_writable(|| self.writer.lock().flush(stream)).await;
+        flushed.map_err(|error| self.failed(error))
     }
 
     /// Ends this half of the stream, behind everything that was sent.
     #[cold]
     async fn end(&self) -> Result<(), Error> {
         self.has_ended_half.store(true, Ordering::Relaxed);
-        let stream = self.stream();
-        self.when_writable(|| self.writer.lock().flush(stream)).await?;
+        self.flush().await?;
         self.shut_down()
     }
 
@@ -187,6 +199,13 @@ impl<S: StreamSocket, Data: Octets> StreamConnection<S, Data> {
             Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
             done => done.map_err(|error| self.failed(error)),
         }
+    }
+
+    /// An error of a `send`. To the system a stream that this end has ended meanwhile is like one whose peer has gone.
+    #[cold]
+    fn not_sent(&self, error: io::Error) -> Error {
+        let own = if error.kind() == io::ErrorKind::BrokenPipe { self.own_end() } else { None };
+        own.unwrap_or_else(|| self.failed(error))
     }
 
     #[cold]
@@ -284,14 +303,13 @@ impl<S: StreamSocket, Data: Octets> Connection for StreamConnection<S, Data> {
     async fn drain(&self) -> Result<(), Error> {
         let stream = self.stream();
         let flushed = stream.when_writable(|| self.writer.lock().flush(stream)).await;
-        flushed.map_err(|error| self.failed(error))
+        flushed.map_err(|error| self.not_sent(error))
     }
 
     async fn close(&self) -> Result<(), Error> {
         self.closed.store(true, Ordering::Relaxed);
         self.endpoint.close(self.slot);
-        let stream = self.stream();
-        self.when_writable(|| self.writer.lock().flush(stream)).await?;
+        self.flush().await?;
         self.shut_down()
     }
 
@@ -308,7 +326,7 @@ impl<S: StreamSocket> Gather for StreamConnection<S> {
         }
         let (stream, mut message) = (self.stream(), Some(message));
         let write = || self.writer.lock().write_gathered(stream, &mut message);
-        let mark = self.when_writable(write).await?;
+        let mark = self.when_writable(write).await.map_err(|error| self.not_sent(error))?;
         self.pass(mark).await
     }
 }

@@ -4,6 +4,7 @@
 mod ecn;
 mod gathered;
 mod hostile;
+mod own_end;
 mod streams;
 mod udp;
 mod unix;
