@@ -1,6 +1,7 @@
 //! The command line of the daemon.
 
 use crate::grpc_tls::GrpcOptions;
+use crate::reserved;
 use crate::threads;
 use crate::trial;
 use crate::{Change, Daemon, Operator, PeerAddr, PeerTls, Peers, Routes, Settings};
@@ -130,6 +131,7 @@ fn route(text: &str) -> Result<(String, Routes), Error> {
     if !is_name(service) {
         return Err(Error::new(ErrorKind::Invalid, NO_SERVICE));
     }
+    reserved::check_name("a service", service)?;
     Ok((service.to_owned(), to.parse()?))
 }
 
@@ -210,6 +212,7 @@ mod tests {
         {
             assert!(route(wrong).is_err(), "{wrong}");
         }
+        assert!(route("(others)=[::1]:70").unwrap_err().to_string().contains("choose another"));
     }
 
     #[test]

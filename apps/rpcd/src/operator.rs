@@ -1,10 +1,11 @@
 //! Changes by operators, while calls flow.
 
+use crate::reserved;
 use crate::routes::Routes;
 use crate::sending::Sending;
 use crate::state::State;
 use bertha_core::{Error, ErrorKind};
-use bertha_managed::{Change, Counted, EngineKind, Unchanged};
+use bertha_managed::{Change, Counted, EngineKind, Unchanged, Unsuitable};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -97,8 +98,14 @@ impl Operator {
     /// removed engine held go on before later ones.
     ///
     /// # Errors
-    /// Fails with the reason if a caller's engines refuse the change; an engine that was added is then removed again.
+    /// Fails with the reason if a caller's engines refuse the change; an engine that was added is then removed again. A new engine, and its service, may
+    /// not have a name in parentheses, as the daemon's own rows have.
     pub fn change(&self, service: &str, change: &Change) -> Result<(), Unchanged> {
+        if let Change::Add { name, .. } = change {
+            let named = reserved::check_name("a service", service)
+                .and_then(|()| reserved::check_name("an engine", name));
+            named.map_err(|reserved| Unsuitable::new(reserved.context()))?;
+        }
         self.state.services.change(service, change)
     }
 }

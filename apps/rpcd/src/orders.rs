@@ -3,6 +3,7 @@
 use crate::lobby::Visitor;
 use crate::not_taken_counts::{Door, Reason};
 use crate::operator::Operator;
+use crate::reserved;
 use crate::routes::Routes;
 use bertha_core::{Error, ErrorKind};
 use bertha_datapath_shm::Users;
@@ -76,12 +77,14 @@ async fn obey(
             return Ok(bound);
         }
         Order::Route { service, to } => {
+            reserved::check_name("a service", &service)?;
             let to = (!to.is_empty()).then(|| to.parse::<Routes>()).transpose()?;
             to.iter().flat_map(Routes::iter).try_for_each(|to| operator.state.servers.check(to))?;
             operator.lead(&service, to);
             return Ok(String::new());
         }
         Order::Send { service, by } => {
+            reserved::check_name("a service", &service)?;
             operator.send_by(&service, by.parse()?);
             tracing::info!(service, by, "an operator changed the way of large rows");
             return Ok(String::new());

@@ -12,18 +12,27 @@ use std::net::IpAddr;
 /// [`Refused`](ErrorKind::Refused) with the name.
 pub(crate) fn check(hello: &Hello) -> Result<(), Error> {
     let Hello { application, service, .. } = hello;
-    let refused = |of: &str, name: &str, why: &str| {
-        let reason = format!("the name of {of} may not be {name:?}: names {why} are the daemon's own");
-        Err(Error::new(ErrorKind::Refused, reason))
-    };
-    match () {
-        () if is_in_parentheses(application) => refused("an application", application, "in parentheses"),
-        () if is_in_parentheses(service) => refused("a service", service, "in parentheses"),
-        () if ends_with_address(application) => {
-            refused("an application", application, "that end with an address")
-        }
-        () => Ok(()),
+    check_name("an application", application)?;
+    check_name("a service", service)?;
+    match ends_with_address(application) {
+        true => Err(refused("an application", application, "that end with an address")),
+        false => Ok(()),
     }
+}
+
+/// Checks a name that an application or an operator gives, which is no sum of the daemon's.
+///
+/// # Errors
+/// [`Refused`](ErrorKind::Refused) with the name, and what it is `of`.
+pub(crate) fn check_name(of: &str, name: &str) -> Result<(), Error> {
+    if is_in_parentheses(name) { Err(refused(of, name, "in parentheses")) } else { Ok(()) }
+}
+
+#[cold]
+fn refused(of: &str, name: &str, why: &str) -> Error {
+    let reason =
+        format!("the name of {of} may not be {name:?}: names {why} are the daemon's own; choose another");
+    Error::new(ErrorKind::Refused, reason)
 }
 
 fn is_in_parentheses(name: &str) -> bool {

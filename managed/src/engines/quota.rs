@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// `quota`: bounds the calls of one attachment that are in flight. A request beyond is refused as overloaded.
 ///
-/// - `calls`: number of calls that may be in flight; 128.
+/// - `calls`: number of calls that may be in flight, at least 1; 128.
 #[derive(Debug, Clone, Copy)]
 pub struct Quota;
 
@@ -74,6 +74,11 @@ impl Engine for InFlight {
     fn configure(&mut self, mut settings: Settings) -> Result<(), Unsuitable> {
         let most = settings.take("calls")?.unwrap_or(self.most);
         settings.finish()?;
+        if most == 0 {
+            return Err(Unsuitable::new(
+                "the setting calls=0 of quota lets no call pass; take calls=1 or more, or an engine acl, which says what it refuses",
+            ));
+        }
         self.most = most;
         Ok(())
     }

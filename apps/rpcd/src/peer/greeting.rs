@@ -1,5 +1,6 @@
 //! The first messages between daemons.
 
+use crate::reserved;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
 use bertha_managed::attach::{Hello, Role};
 use bertha_managed::is_unseen;
@@ -61,6 +62,7 @@ pub(super) fn read_hello(bytes: &[u8]) -> Result<Hello, Error> {
     let refused = |reason: &str| Error::new(ErrorKind::Refused, reason.to_owned());
     let (header, rest) = bytes.split_first_chunk().ok_or_else(|| refused("a hello is too short"))?;
     let hello = Hello::read(header, rest).map_err(|malformed| refused(&malformed.to_string()))?;
+    reserved::check_name("a service", &hello.service)?;
     match hello.role {
         Role::Caller => Ok(hello),
         Role::Server => Err(refused("daemons call each other, and serve none")),

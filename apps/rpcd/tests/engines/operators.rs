@@ -64,6 +64,22 @@ async fn what_cannot_be_done_is_told_and_changes_nothing() {
     assert!(refusal(missing).await.contains("no engine b"));
     let nowhere = Order::Route { service: "hotel".into(), to: "there".into() };
     assert!(refusal(nowhere).await.contains("neither IP:PORT"));
+    let others = || "(others)".to_owned();
+    for (order, of) in [
+        (add("(others)", "null", ""), "an engine"),
+        (
+            Order::Add { service: others(), name: "a".into(), kind: "null".into(), settings: String::new() },
+            "a service",
+        ),
+        (Order::Route { service: others(), to: "127.0.0.1:9".into() }, "a service"),
+        (Order::Send { service: others(), by: "write".into() }, "a service"),
+    ] {
+        let expected = format!(
+            "the name of {of} may not be \"(others)\": names in parentheses are the daemon's own; choose another"
+        );
+        let reason = refusal(order).await;
+        assert!(reason.contains(&expected), "{reason}");
+    }
     assert_eq!(Order::List.give(&daemon.path).await.unwrap(), "hotel\tnone\t1\t\n");
 }
 
@@ -77,6 +93,7 @@ async fn settings_that_no_application_could_have_are_refused_before_one_comes() 
     };
     for (kind, wrong) in [
         ("quota", "calls=-1"),
+        ("quota", "calls=0"),
         ("rate-limit", "per-second=nan"),
         ("qos", "hold=99999999999999"),
         ("acl", "field=customer dney=eve"),
@@ -93,6 +110,9 @@ async fn settings_that_no_application_could_have_are_refused_before_one_comes() 
         refused.to_string()
     };
     assert!(refusal("few", "calls=-1").await.contains("calls=-1"));
+    assert!(
+        refusal("few", "calls=0").await.contains("calls=0 of quota lets no call pass; take calls=1 or more")
+    );
     assert!(refusal("list", "fild=guest").await.contains("fild=guest is unknown"));
     let server = daemon.server().await;
     assert!(refusal("list", "fild=guest").await.contains("fild=guest is unknown"), "beside a server");
