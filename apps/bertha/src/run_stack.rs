@@ -19,8 +19,8 @@ pub(crate) struct StackOptions {
     /// a stack that has none.
     #[arg(long, value_name = "STACK")]
     stack: Option<Stack>,
-    /// The datapath of the stack.
-    #[arg(long, value_parser = datapaths(), default_value_t = Transport::Udp, requires = "stack")]
+    /// The datapath of the stack, one with addresses of IP, to which programs connect.
+    #[arg(long, value_parser = datapaths(is_of_daemon), default_value_t = Transport::Udp, requires = "stack")]
     over: Transport,
     #[command(flatten)]
     keys: KeyOptions,
@@ -36,9 +36,6 @@ impl StackOptions {
             // A user who gives keys must not get clear text.
             return Err(invalid(format!("--{name} is for a stack, and there is no --stack")));
         };
-        if matches!(self.over, Transport::Unix | Transport::UnixStream | Transport::Shm) {
-            return Err(invalid(format!("a program connects to IP addresses, and {} has none", self.over)));
-        }
         let stack = for_bytes(&stack.to_string(), self.over);
         self.check(&stack.parse()?)?;
         let mut settings = String::new();
@@ -68,6 +65,11 @@ impl StackOptions {
     }
 }
 
+/// Returns true for a datapath that `bertha-socketd` has, and whose addresses are those of IP.
+fn is_of_daemon(transport: Transport) -> bool {
+    matches!(transport.name(), "udp" | "tcp" | "dpdk" | "dpdk-tcp")
+}
+
 /// Returns the stack with `ordered` on `reliable`, if it has neither it nor a datapath that keeps the order.
 fn for_bytes(stack: &str, over: Transport) -> String {
     let is_ordered = matches!(over.name(), "tcp" | "dpdk-tcp");
@@ -86,7 +88,7 @@ fn layers(stack: &str) -> impl Iterator<Item = &str> {
 #[allow(clippy::unwrap_used, reason = "tests panic to fail")]
 mod tests {
     use super::*;
-    use clap::Parser;
+    use clap::{CommandFactory, Parser};
 
     #[derive(Parser)]
     struct Options {
@@ -108,6 +110,25 @@ mod tests {
         assert!(refusal(&lacks).contains("/nowhere/ca.pem"), "{}", refusal(&lacks));
         let is_there = refusal(&["--stack", "checksum", "--over", "tcp"]);
         assert!(is_there.contains("no daemon carries the stack"), "{is_there}");
+    }
+
+    #[test]
+    fn the_datapaths_of_the_help_are_those_that_are_taken() {
+        let mut command = Options::command();
+        let over = command.get_arguments().find(|argument| argument.get_id() == "over").unwrap();
+        let listed: Vec<_> = over.get_possible_values();
+        assert!(listed.iter().any(|value| value.get_name() == "udp"));
+        for transport in Transport::ALL {
+            let is_listed = listed.iter().any(|value| value.get_name() == transport.name());
+            let options = ["run", "--stack", "ordered,reliable", "--over", transport.name()];
+            let taken = command.try_get_matches_from_mut(options).is_ok();
+            assert_eq!(taken, is_listed, "{transport}");
+            assert_eq!(
+                taken,
+                !["unix", "unix-stream", "shm", "caladan"].contains(&transport.name()),
+                "{transport}"
+            );
+        }
     }
 
     #[test]

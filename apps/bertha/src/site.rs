@@ -22,7 +22,7 @@ const GRACE: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Site {
     /// The datapath.
-    #[arg(long, short = 'd', value_parser = datapaths(), default_value_t = Transport::Tcp, conflicts_with = "udp")]
+    #[arg(long, short = 'd', value_parser = datapaths(|_| true), default_value_t = Transport::Tcp, conflicts_with = "udp")]
     datapath: Transport,
     /// Short for `--datapath udp`.
     #[arg(long, short = 'u', action = ArgAction::SetTrue)]
@@ -34,10 +34,11 @@ pub(crate) struct Site {
     keys: KeyOptions,
 }
 
-/// Takes the names of datapaths, which help and completions list.
-pub(crate) fn datapaths() -> impl TypedValueParser<Value = Transport> {
+/// Takes the names of the datapaths that are wanted, which help and completions list.
+pub(crate) fn datapaths(wanted: fn(Transport) -> bool) -> impl TypedValueParser<Value = Transport> {
     let values = Transport::ALL
         .iter()
+        .filter(move |transport| wanted(**transport))
         .map(|transport| PossibleValue::new(transport.name()).help(transport.description()));
     PossibleValuesParser::new(values).try_map(|name| name.parse::<Transport>())
 }
