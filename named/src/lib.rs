@@ -26,6 +26,7 @@
 
 mod any;
 mod build;
+mod byte_stream;
 mod call_format;
 mod calls;
 mod connect;

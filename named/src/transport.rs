@@ -1,6 +1,7 @@
 //! Datapaths by name.
 
 use crate::{Counted, Unknown};
+use bertha::core::Properties;
 use bertha::kernel::{Tcp, Udp, Unix, UnixStream};
 use bertha::shm::Shm;
 use bertha::{Datapath, Error};
@@ -100,6 +101,25 @@ impl Transport {
             Self::DpdkTcp => "dpdk-tcp",
             #[cfg(feature = "caladan")]
             Self::Caladan => "caladan",
+        }
+    }
+
+    /// Returns the promises of its connections.
+    pub fn properties(self) -> Properties {
+        match self {
+            Self::Udp => Properties::DATAGRAM,
+            Self::Unix => {
+                let mut properties = Properties::STREAM;
+                properties.reliable = false;
+                properties
+            }
+            Self::Tcp | Self::UnixStream | Self::Shm => Properties::STREAM,
+            #[cfg(feature = "dpdk")]
+            Self::Dpdk => Properties::DATAGRAM,
+            #[cfg(feature = "dpdk")]
+            Self::DpdkTcp => Properties::STREAM,
+            #[cfg(feature = "caladan")]
+            Self::Caladan => Properties::DATAGRAM,
         }
     }
 

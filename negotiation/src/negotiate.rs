@@ -1,7 +1,9 @@
 //! The methods that an application calls on its stack.
 
+use crate::handshake::{Requirements, check_possible};
 use crate::{Connect, Link, Listen, Runs, Upgradable};
-use bertha_core::{BoxStack, Chunnel, Connection, Datapath, Describe, Destination};
+use bertha_core::guarantee::Set;
+use bertha_core::{BoxStack, Chunnel, Connection, Datapath, Describe, Destination, Error, Properties};
 
 /// A stack whose type is forgotten, for the datapath `D` and messages `T`; see [`Negotiate::boxed`].
 pub type BoxedStack<D, T> = BoxStack<Link<<D as Datapath>::Connection>, T>;
@@ -72,6 +74,26 @@ pub trait Negotiate: Describe + Send + Sync {
         Self: Sized + 'static,
     {
         Upgradable::new(self)
+    }
+
+    /// Checks that an alternative of this stack guarantees `floor`, and has what it needs below it, over a datapath with these properties. Connecting and
+    /// listening check that, too, with the [floor](crate::Settings::floor) of their settings; this is for programs that know the stack before there is
+    /// an address.
+    ///
+    /// ```
+    /// use bertha_core::guarantee::{Reliable, Set};
+    /// use bertha_core::{Properties, make_stack};
+    /// use bertha_negotiation::Negotiate;
+    ///
+    /// let (stack, floor) = (make_stack!(), Set::of::<Reliable>());
+    /// assert!(stack.check_over(Properties::STREAM, floor).is_ok());
+    /// assert!(stack.check_over(Properties::DATAGRAM, floor).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// [`Invalid`](bertha_core::ErrorKind::Invalid) with what is missing.
+    fn check_over(&self, properties: Properties, floor: Set) -> Result<(), Error> {
+        check_possible(&self.nodes(), Requirements::new(floor, properties))
     }
 
     /// Forgets the stack's type, so that stacks of different types can take each other's place at run time.

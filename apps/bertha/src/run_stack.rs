@@ -2,7 +2,6 @@
 
 use crate::keys::KeyOptions;
 use crate::site::datapaths;
-use bertha::kernel::Udp;
 use bertha::{Error, ErrorKind};
 use bertha_named::{Side, Stack, Transport};
 use bertha_sockets_machine::device::SETTINGS;
@@ -57,11 +56,16 @@ impl StackOptions {
         Ok(Some(settings))
     }
 
-    /// Checks that the keys are there for one side at least. A program may be both.
+    /// Checks, for one side at least, that the keys are there, and that the stack carries a stream of bytes. A program may be both.
     fn check(&self, stack: &Stack) -> Result<(), Error> {
-        let (keys, datapath) = (self.keys.keys(), Udp::new());
-        let of = |side| stack.build_on(&datapath, &keys, side).map(drop);
-        of(Side::Client { host: "localhost" }).or_else(|error| of(Side::Server).map_err(|_| error))
+        let keys = self.keys.keys();
+        let of = |side| stack.check_byte_stream(self.over, &keys, side);
+        let checked =
+            of(Side::Client { host: "localhost" }).or_else(|error| of(Side::Server).map_err(|_| error));
+        checked.map_err(|error| {
+            let what = format!("`--stack {stack}` can't carry TCP over {}: {}", self.over, error.context());
+            error.retold(what)
+        })
     }
 }
 
@@ -110,6 +114,20 @@ mod tests {
         assert!(refusal(&lacks).contains("/nowhere/ca.pem"), "{}", refusal(&lacks));
         let is_there = refusal(&["--stack", "checksum", "--over", "tcp"]);
         assert!(is_there.contains("no daemon carries the stack"), "{is_there}");
+    }
+
+    #[test]
+    fn a_stack_that_loses_bytes_is_refused_before_the_program_starts() {
+        for (stack, over) in
+            [("", "udp"), ("checksum", "udp"), ("checksum|nothing", "udp"), ("fault=0.1", "udp")]
+        {
+            let reason = refusal(&["--stack", stack, "--over", over]);
+            assert!(reason.contains("can't carry TCP over udp: the stack has to be"), "{stack}: {reason}");
+        }
+        for (stack, over) in [("", "tcp"), ("checksum|reliable", "udp"), ("reliable", "udp")] {
+            let is_taken = refusal(&["--stack", stack, "--over", over]);
+            assert!(is_taken.contains("no daemon carries the stack"), "{stack}: {is_taken}");
+        }
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! The request of a program: a place, and the settings of its stack.
 
 use crate::hello::Wish;
-use bertha_core::guarantee::{AtMostOnce, Ordered, Reliable, Set};
 use bertha_core::{Error, ErrorKind};
 use bertha_named::{Options, Stack, Transport};
 use bertha_sockets_machine::device::{HEAD, read_head};
@@ -10,9 +9,6 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
-
-/// The guarantees without which messages are no stream of bytes.
-type Stream = (Reliable, (Ordered, AtMostOnce));
 
 /// The request of a program.
 #[derive(Debug)]
@@ -92,7 +88,7 @@ impl Request {
             }
         }
         // A connection that loses bytes must not be taken for TCP.
-        options.settings.floor = options.settings.floor | Set::of::<Stream>();
+        options.settings.floor = options.settings.floor | Stack::BYTE_STREAM;
         match (stack, over) {
             (Some(stack), Some(over)) => Ok(Plan { stack, over, options }),
             _ => Err(Error::new(ErrorKind::Invalid, "the program names no stack or no datapath")),
