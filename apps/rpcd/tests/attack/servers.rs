@@ -46,6 +46,14 @@ async fn a_server_that_answers_whatever_it_likes() {
                         Ordering::Relaxed,
                     );
                 }
+                // Words at random make hardly a choice, so some nodes have one: a text, or bytes that are none.
+                let has_text = random.below(4) == 0;
+                if has_text {
+                    let node = Node { choice: 6, text: reference(FIRST + 1_200, 3), ..Node::default() };
+                    region.write(FIRST, &node.words());
+                    region
+                        .write_text(FIRST + 1_200, [b"ada", &b"\xff\xff\xff"[..]][random.below(2) as usize]);
+                }
                 let call = match random.below(6) {
                     0 => random.next(),
                     1 => seen[seen.len() - 1].wrapping_add(random.below(3)),
@@ -53,6 +61,7 @@ async fn a_server_that_answers_whatever_it_likes() {
                 };
                 let message = InHeap {
                     at: match random.below(4) {
+                        _ if has_text => FIRST,
                         0 => 0,
                         1 => random.next(),
                         _ => FIRST + 8 * random.below(100),
@@ -96,19 +105,22 @@ async fn a_server_that_answers_whatever_it_likes() {
     let calls = {
         let victim = Arc::clone(&victim);
         async move {
-            let (mut responses, mut failures, mut late) = (0, 0, 0);
+            let (mut responses, mut texts, mut failures, mut late) = (0, 0, 0, 0);
             for _ in 0..1_000 {
                 match victim.call::<Put>(Node::default(), Some(Duration::from_millis(200))).await {
                     Ok(node) => {
                         responses += 1;
+                        texts += u32::from(node.choice == 6);
                         check(&node);
                     }
                     Err(failure) if failure.kind() == FailureKind::TimedOut => late += 1,
                     Err(_) => failures += 1,
                 }
             }
-            println!("  {responses} responses, {failures} failures, {late} without an answer");
-            assert!(responses > 0 && failures > 0);
+            println!(
+                "  {responses} responses, {texts} with a text, {failures} failures, {late} without an answer"
+            );
+            assert!(responses > 0 && texts > 0 && failures > 0);
         }
     };
     let (stop_watch, watching) = watch(honest);
