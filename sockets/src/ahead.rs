@@ -30,7 +30,7 @@ impl Receiver {
     /// # Errors
     /// Fails if the sender claims an impossible place.
     pub fn ahead<W: Word>(&self, side: Side<'_, W>, unread: u64, most: usize) -> Result<Ahead, Broken> {
-        let moved = side.control.get(Field::Moved);
+        let moved = self.word(side, Field::Moved);
         if !self.is_in_ring() && moved == self.moves() {
             return Ok(Ahead { before: unread, ..Ahead::default() });
         }
@@ -44,13 +44,14 @@ impl Receiver {
         if !has_left {
             return Ok(Ahead { before, ring, ..Ahead::default() });
         }
-        let back = side.control.get(Field::BackAt);
+        let back = self.word(side, Field::BackAt);
         let bells = back.checked_sub(self.carrier() + before).ok_or(Broken::Position(back))?;
         let behind = unread.saturating_sub(before).saturating_sub(bells);
         Ok(Ahead { before, ring, bells, behind })
     }
 
-    /// Copies bytes that lie in the ring from a place on, which moves. They stay there.
+    /// Copies bytes that lie in the ring from a place on, which moves. They stay there. The caller looks at no more than are
+    /// [ahead](Self::ahead).
     ///
     /// # Errors
     /// Fails if the sender announces a message that is too long.

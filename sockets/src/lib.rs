@@ -28,6 +28,7 @@ mod edge;
 pub mod protocol;
 mod receiver;
 mod sender;
+mod severed;
 mod side;
 mod table;
 mod toll;

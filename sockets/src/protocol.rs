@@ -14,8 +14,21 @@
 pub const HELLO: [u8; 8] = *b"bersock\x01";
 
 /// The wish of a person, instead of a hello: the daemon answers by a line for each end, and closes the connection. A line has, with tabs
-/// between them: the process, its address, the other address, `ring`, `kernel`, `stack` or `nowhere`, the number of moves, seconds, and a reason.
+/// between them: the process, its address, the other address, `ring`, `kernel`, `relay`, `stack` or `nowhere`, the number of moves, seconds,
+/// and a reason.
 pub const LIST: [u8; 8] = *b"bersock?";
+
+/// The hello of a program whose TCP socket another is to take the place of, as its other end does not answer. With it come two
+/// descriptors: that socket, and an empty file in memory. The daemon answers by a [reply](crate::device::Reply) with the other socket. Then
+/// the program writes the bytes that it has not read yet into the file, and tells their number by eight bytes, least significant
+/// first. From then on the daemon carries the bytes between the two sockets, those of the file before any other.
+pub const RELAY: [u8; 8] = *b"bersock~";
+
+/// The bytes of the file at most.
+pub const UNREAD: u64 = 128 << 20;
+
+/// The bit of their number that says that the connection was cut behind them, of which the kernel tells once.
+pub const CUT: u64 = 1 << 63;
 
 /// The bytes of an answer.
 pub const ANSWER: usize = 16;

@@ -2,6 +2,7 @@
 
 use crate::Side;
 use crate::control::{ANSWERED, ASKED, Field};
+use crate::severed::Severed;
 use bertha_ring::{Broken, Consumer, Cursor, Word};
 
 /// The place of the next bytes.
@@ -20,14 +21,17 @@ pub enum Source {
 #[derive(Debug)]
 pub struct Receiver {
     consumer: Consumer,
-    cursor: Cursor,
+    pub(crate) cursor: Cursor,
     /// The number of moves that were followed, odd in the ring.
     moves: u64,
     /// The bytes that were taken from the carrier, bells included.
     carrier: u64,
     /// The bytes that were taken from the ring.
-    ring: u64,
+    pub(crate) ring: u64,
     recalled: bool,
+    /// The bytes of the ring up to which they come from there, whatever the sender answers to the question for the stream.
+    pub(crate) claimed: u64,
+    pub(crate) severed: Option<Severed>,
 }
 
 impl Receiver {
@@ -35,7 +39,7 @@ impl Receiver {
     pub fn new<W: Word>(side: Side<'_, W>, carrier: u64) -> Self {
         let consumer = Consumer::new(side.longest);
         let cursor = consumer.cursor();
-        Self { consumer, cursor, moves: 0, carrier, ring: 0, recalled: false }
+        Self { consumer, cursor, moves: 0, carrier, ring: 0, recalled: false, claimed: 0, severed: None }
     }
 
     /// Tells the sender that the ring is read from now on.
@@ -53,7 +57,7 @@ impl Receiver {
     /// Returns true if the sender has gone back to the carrier, where the receiver has not followed it yet.
     #[inline]
     pub fn is_left<W: Word>(&self, side: Side<'_, W>) -> bool {
-        self.is_in_ring() && side.control.get(Field::Moved) != self.moves
+        self.is_in_ring() && self.word(side, Field::Moved) != self.moves
     }
 
     /// Returns the bytes that were taken from the carrier, bells included.
@@ -75,7 +79,7 @@ impl Receiver {
         // A sender moves once more only after its move back was acknowledged, so an honest one ends this.
         for _ in 0..4 {
             if !self.is_in_ring() {
-                if side.control.get(Field::Moved) == self.moves {
+                if self.word(side, Field::Moved) == self.moves {
                     return Ok(Source::Carrier);
                 }
                 match self.left_before_ring(side)? {
@@ -87,19 +91,19 @@ impl Receiver {
             if self.has_bytes(side) {
                 return Ok(Source::Ring);
             }
-            if side.control.get(Field::Moved) == self.moves {
-                let bells = side.control.get(Field::Rung).saturating_sub(self.carrier);
+            if self.word(side, Field::Moved) == self.moves {
+                let bells = self.word(side, Field::Rung).saturating_sub(self.carrier);
                 return Ok(Source::Bells(bells));
             }
             // The sender has moved back, and before that it may have written.
             if self.has_bytes(side) {
                 return Ok(Source::Ring);
             }
-            let end = side.control.get(Field::RingEnd);
+            let end = self.word(side, Field::RingEnd);
             if end != self.ring {
                 return Err(Broken::Position(end));
             }
-            let back = side.control.get(Field::BackAt);
+            let back = self.word(side, Field::BackAt);
             match back.checked_sub(self.carrier) {
                 Some(0) => {
                     self.moves += 1;
@@ -109,13 +113,13 @@ impl Receiver {
                 None => return Err(Broken::Position(back)),
             }
         }
-        Err(Broken::Position(side.control.get(Field::Moved)))
+        Err(Broken::Position(self.word(side, Field::Moved)))
     }
 
     /// The bytes of the carrier before the place where the stream moved into the ring.
     #[inline]
     pub(crate) fn left_before_ring<W: Word>(&self, side: Side<'_, W>) -> Result<u64, Broken> {
-        let at = side.control.get(Field::RingAt);
+        let at = self.word(side, Field::RingAt);
         at.checked_sub(self.carrier).ok_or(Broken::Position(at))
     }
 
@@ -128,14 +132,17 @@ impl Receiver {
     /// saw that the stream is asked for.
     #[cold]
     fn is_kept<W: Word>(&self, side: Side<'_, W>) -> bool {
+        if self.ring < self.claimed || self.severed.is_some() {
+            return self.ring < self.claimed;
+        }
         let is_left_behind =
-            || side.control.get(Field::Moved) != self.moves && side.control.get(Field::RingEnd) != self.ring;
+            || self.word(side, Field::Moved) != self.moves && self.word(side, Field::RingEnd) != self.ring;
         side.control.get(Field::Recall) != ANSWERED || is_left_behind()
     }
 
     /// Takes the question for the stream back, to take bytes of the ring. Returns false if the sender has answered.
     #[cold]
-    fn withdraw<W: Word>(&self, side: Side<'_, W>) -> bool {
+    pub(crate) fn withdraw<W: Word>(&self, side: Side<'_, W>) -> bool {
         let is_answered = side.control.swap(Field::Recall, 0) == ANSWERED;
         if is_answered {
             side.control.set(Field::Recall, ANSWERED);
@@ -149,14 +156,19 @@ impl Receiver {
     /// Fails if the sender announces a message that is too long.
     #[inline]
     pub fn take<W: Word>(&mut self, side: Side<'_, W>, into: &mut [u8]) -> Result<usize, Broken> {
-        if !self.has_bytes(side) || self.recalled && !self.withdraw(side) {
+        if !self.has_bytes(side) {
+            return Ok(0);
+        }
+        let most = self.claimed_among(into.len());
+        let is_asked = self.recalled && self.ring >= self.claimed;
+        if is_asked && !self.withdraw(side) {
             return Ok(0);
         }
         let mut cursor = self.cursor;
-        let copied = cursor.copy(side.ring, side.longest as u64, into)?;
+        let copied = cursor.copy(side.ring, side.longest as u64, &mut into[..most])?;
         self.advance(side, cursor, copied);
-        if self.recalled {
-            self.ask(side);
+        if is_asked {
+            self.ask(side, self.cursor, self.ring);
         }
         Ok(copied)
     }
@@ -174,19 +186,25 @@ impl Receiver {
     pub fn waiting<W: Word>(&self, side: Side<'_, W>, most: usize) -> usize {
         match self.has_bytes(side) {
             false => 0,
-            true => self.cursor.clone().skip(side.ring, side.longest as u64, most).unwrap_or(0),
+            true => {
+                let most = self.claimed_among(most);
+                self.cursor.clone().skip(side.ring, side.longest as u64, most).unwrap_or(0)
+            }
         }
     }
 
     /// Returns true if the ring has bytes, also such as come again on the carrier.
     pub fn has_any<W: Word>(&self, side: Side<'_, W>) -> bool {
-        self.consumer.has_message(side.ring)
+        match self.severed {
+            None => self.consumer.has_message(side.ring),
+            Some(_) => self.has_bytes(side),
+        }
     }
 
     /// Returns the number of bells that may lie on the carrier while the stream is in the ring.
     pub fn bells<W: Word>(&self, side: Side<'_, W>) -> u64 {
         match self.is_in_ring() {
-            true => side.control.get(Field::Rung).saturating_sub(self.carrier),
+            true => self.word(side, Field::Rung).saturating_sub(self.carrier),
             false => 0,
         }
     }
@@ -203,7 +221,7 @@ impl Receiver {
     /// Fails if the sender claims an impossible place.
     #[inline]
     pub fn data_among<W: Word>(&self, side: Side<'_, W>, peeked: usize) -> Result<usize, Broken> {
-        if side.control.get(Field::Moved) == self.moves {
+        if self.word(side, Field::Moved) == self.moves {
             // Nothing behind a move was written before the look at the bytes.
             return Ok(peeked);
         }
@@ -236,14 +254,15 @@ impl Receiver {
     pub fn recall<W: Word>(&mut self, side: Side<'_, W>) {
         if !self.recalled {
             self.recalled = true;
-            self.ask(side);
+            self.ask(side, self.cursor, self.ring);
         }
     }
 
-    fn ask<W: Word>(&self, side: Side<'_, W>) {
-        side.control.set(Field::RecallPosition, self.cursor.position());
-        side.control.set(Field::RecallOffset, self.cursor.offset());
-        side.control.set(Field::RecallTaken, self.ring);
+    /// Asks for what lies behind a place in the ring, before which there are so many bytes.
+    pub(crate) fn ask<W: Word>(&self, side: Side<'_, W>, from: Cursor, taken: u64) {
+        side.control.set(Field::RecallPosition, from.position());
+        side.control.set(Field::RecallOffset, from.offset());
+        side.control.set(Field::RecallTaken, taken);
         side.control.set(Field::Recall, ASKED);
         // The sender has a fence between what it writes and its look at this word, so at least one end sees what the other end wrote.
         W::fence();
@@ -258,7 +277,7 @@ impl Receiver {
     pub fn is_home<W: Word>(&mut self, side: Side<'_, W>) -> Result<bool, Broken> {
         let is_asked = self.recalled || side.control.get(Field::Barred) == 1;
         let is_empty = match self.next(side)? {
-            Source::Carrier => side.control.get(Field::Moved) == self.moves,
+            Source::Carrier => self.word(side, Field::Moved) == self.moves,
             Source::Bells(0) => self.recalled && !self.is_left(side) && !self.has_any(side),
             _ => false,
         };

@@ -4,6 +4,7 @@
 mod pair;
 mod places;
 mod recall;
+mod severed;
 
 use super::*;
 use pair::{Pair, byte};
