@@ -2,7 +2,8 @@
 
 use bertha_runtime::tokio::descriptors;
 use bertha_sockets_machine::device::{CONNECT, LISTEN};
-use bertha_sockets_machine::protocol::{HELLO, LIST};
+use bertha_sockets_machine::protocol::{HELLO, LIST, RELAY};
+use rustix::fs::fcntl_get_seals;
 use rustix::net::sockopt::socket_type;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,6 +17,8 @@ pub(crate) enum Hello {
     Pair(OwnedFd),
     /// To have its socket carried by a stack.
     Carry(Wish, OwnedFd),
+    /// To have a socket in the place of its own, with a file for the bytes that come first.
+    Relay(OwnedFd, OwnedFd),
     /// To see all sockets.
     List,
 }
@@ -35,6 +38,13 @@ pub(crate) async fn receive(visitor: &UnixStream) -> io::Result<Hello> {
         visitor.async_io(Interest::READABLE, || descriptors::receive(visitor, &mut bytes)).await?;
     // Nothing is wanted of it any more.
     descriptors::refuse(visitor)?;
+    if bytes[..read] == RELAY {
+        // The kernel alone answers to both questions.
+        let is_wanted =
+            |[socket, file]: [&OwnedFd; 2]| socket_type(socket).is_ok() && fcntl_get_seals(file).is_ok();
+        let [socket, file] = files.take_all(is_wanted).ok_or_else(wrong)?;
+        return Ok(Hello::Relay(socket, file));
+    }
     // Another kind is refused before anything is asked of it, which a file of FUSE might answer late.
     let mut socket = || files.take_only(|file| socket_type(file).is_ok()).ok_or_else(wrong);
     match &bytes[..read] {

@@ -4,6 +4,7 @@
 //! connection that is not his own. It makes the memory, gives it to both, and is out of the path from then on: if it dies, connections
 //! stay.
 //!
+//! A socket that a program hands on while bytes of it lie in a ring, and whose other end does not answer, goes on here, as [`relay`] says.
 //! Sockets that a program wants carried by a stack of Bertha are carried here, as [`stack`] says.
 
 #![forbid(unsafe_code)]
@@ -15,6 +16,7 @@ mod identity;
 mod list;
 mod message;
 mod pairing;
+mod relay;
 mod server;
 mod stack;
 

@@ -4,6 +4,7 @@ use crate::claims::{Claims, Visitor, tell};
 use crate::hello::{self, Hello};
 use crate::identity::Identity;
 use crate::pairing::PLACES;
+use crate::relay::Relays;
 use crate::stack::Engine;
 use bertha_core::Error;
 use bertha_program::Crowd;
@@ -43,6 +44,7 @@ pub(crate) struct Server {
     listener: UnixListener,
     claims: Rc<RefCell<Claims>>,
     engine: Rc<Engine>,
+    relays: Rc<Relays>,
     _file: SocketFile,
 }
 
@@ -58,7 +60,8 @@ impl Server {
         listen(&socket, BACKLOG)?;
         let listener = UnixListener::from_std(StdListener::from(socket))?;
         let claims = Rc::new(RefCell::new(Claims::new(layout, PLACES)));
-        Ok(Self { listener, claims, engine: Engine::new()?, _file: file })
+        let (engine, relays) = (Engine::new()?, Rc::new(Relays::new()));
+        Ok(Self { listener, claims, engine, relays, _file: file })
     }
 
     /// Serves visitors for ever.
@@ -95,7 +98,7 @@ impl Server {
     fn welcome(&self, visitor: UnixStream, silent: &mut Crowd<AbortHandle>) {
         silent.retain(|visitor: &AbortHandle| !visitor.is_finished());
         let Ok(owner) = Credentials::of_peer(&visitor) else { return };
-        let (claims, engine) = (self.claims.clone(), self.engine.clone());
+        let (claims, engine, relays) = (self.claims.clone(), self.engine.clone(), self.relays.clone());
         let task = spawn_local(async move {
             match timeout(SAID, hello::receive(&visitor)).await {
                 Ok(Ok(Hello::Pair(socket))) => {
@@ -110,9 +113,11 @@ impl Server {
                     }
                 }
                 Ok(Ok(Hello::Carry(wish, socket))) => engine.serve(&visitor, wish, socket).await,
+                Ok(Ok(Hello::Relay(socket, unread))) => relays.serve(&visitor, owner, socket, unread).await,
                 Ok(Ok(Hello::List)) => {
                     let mut lines = claims.borrow_mut().lines(owner.user);
                     lines.push_str(&engine.lines(owner.user));
+                    lines.push_str(&relays.lines(owner.user));
                     let _ = timeout(SAID, write_all(&visitor, lines.as_bytes())).await;
                 }
                 _ => tracing::debug!("a visitor said nothing that is known"),

@@ -6,7 +6,7 @@ use std::io;
 use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use tokio::io::unix::AsyncFd;
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::{TcpStream, UnixListener, UnixStream};
 
 /// A socket of tokio's that can be taken out of the runtime.
 pub trait Release: AsFd {
@@ -18,6 +18,12 @@ pub trait Release: AsFd {
 }
 
 impl Release for UnixStream {
+    fn release(self) -> io::Result<OwnedFd> {
+        self.into_std().map(OwnedFd::from)
+    }
+}
+
+impl Release for TcpStream {
     fn release(self) -> io::Result<OwnedFd> {
         self.into_std().map(OwnedFd::from)
     }

@@ -33,6 +33,15 @@ impl Attached {
             _ => None,
         }
     }
+
+    /// Takes the descriptors in their order, if exactly so many came and `are_wanted` accepts them.
+    pub fn take_all<const N: usize>(
+        &mut self,
+        are_wanted: impl FnOnce([&OwnedFd; N]) -> bool,
+    ) -> Option<[OwnedFd; N]> {
+        let all: [&OwnedFd; N] = self.0.iter().collect::<Vec<_>>().try_into().ok()?;
+        if are_wanted(all) { std::mem::take(&mut self.0).try_into().ok() } else { None }
+    }
 }
 
 impl Drop for Attached {
@@ -88,7 +97,11 @@ mod tests {
         send(&sender, 1).unwrap();
         let (_, mut attached) = receive(&receiver, &mut bytes).unwrap();
         assert!(attached.take_only(|_| false).is_none());
+        assert!(attached.take_all(|[_, _]| true).is_none() && attached.take_all(|[_]| false).is_none());
         assert!(attached.take_only(|_| true).is_some() && attached.is_empty());
+        send(&sender, 2).unwrap();
+        let (_, mut attached) = receive(&receiver, &mut bytes).unwrap();
+        assert!(attached.take_all(|[_, _]| true).is_some() && attached.is_empty());
     }
 
     #[test]
