@@ -2,8 +2,9 @@
 
 use crate::place::State;
 use crate::process::Socket;
+use crate::take::keep_error;
 use crate::time::Deadline;
-use crate::{join, kernel, ready, real, reset, transmit, watch};
+use crate::{handover, join, kernel, ready, real, relay, reset, transmit, watch};
 use bertha_sockets_machine::{Receiver, Side, Source};
 use libc::c_int;
 use std::sync::atomic::AtomicU64;
@@ -111,6 +112,41 @@ fn has_arrived(socket: Socket, arrive: fn(Socket) -> bool, deadline: Deadline) -
     }
 }
 
+/// Returns true if no other process has the socket. A parent closes it soon, if it began this one to serve it.
+fn is_alone_soon(socket: Socket) -> bool {
+    let deadline = Deadline::after_milliseconds(BRIEF);
+    while !socket.is_ours_alone() && !deadline.is_over() {
+        kernel::sleep_briefly();
+    }
+    socket.is_ours_alone()
+}
+
+/// Takes the stream back where the other end does not answer: what lies in the ring comes from there, and then all comes by the kernel.
+/// Returns false if that end moves the stream just now, or has not been given what it has asked for.
+pub(crate) fn sever(socket: Socket) -> bool {
+    let deadline = Deadline::after_milliseconds(BRIEF);
+    while !is_severed(socket) {
+        if deadline.is_over() {
+            return false;
+        }
+        kernel::sleep_briefly();
+    }
+    true
+}
+
+fn is_severed(socket: Socket) -> bool {
+    leave(socket);
+    let Some(mut sending) = socket.sending() else { return false };
+    let Some(mut receiving) = socket.receiving() else { return false };
+    let (Some((sender, _)), Some((receiver, from))) = (sending.parts(), receiving.parts()) else {
+        return false;
+    };
+    // What has come before the end is there once the end is.
+    let is_over = kernel::events(socket.fd, libc::POLLRDHUP) != 0;
+    let unread = kernel::unread(socket.fd).unwrap_or(0);
+    sender.is_barred() && sender.owed() == 0 && receiver.sever(from, unread, is_over) == Ok(true)
+}
+
 /// Ends the use of memory, once both directions are back.
 fn arrive(socket: Socket) -> bool {
     transmit::answer(socket);
@@ -128,7 +164,7 @@ fn arrive(socket: Socket) -> bool {
 }
 
 /// Returns true if everything that comes for the program is with the kernel.
-fn is_home(socket: Socket) -> bool {
+pub(crate) fn is_home(socket: Socket) -> bool {
     transmit::answer(socket);
     let Some(mut receiving) = socket.receiving() else { return false };
     receiving.parts().is_none_or(|(receiver, from)| has_all_come(socket, receiver, from))
@@ -138,7 +174,10 @@ fn has_all_come(socket: Socket, receiver: &mut Receiver, from: Side<'_, AtomicU6
     while let Ok(Source::Bells(bells @ 1..)) = receiver.next(from) {
         match kernel::discard(socket.fd, bells) {
             taken @ 1.. => receiver.took(taken as usize),
-            _ => break,
+            taken => {
+                keep_error(socket, taken);
+                break;
+            }
         }
     }
     // A peer that has died may have counted a bell that it did not send.
@@ -158,7 +197,9 @@ pub(crate) enum New {
     Chosen,
 }
 
-/// Moves the sockets that a new program inherits to the kernel. A socket whose other end does not answer is not inherited.
+/// Moves the sockets that a new program inherits to the kernel. Where the other end of one does not answer, the daemon puts another socket
+/// in its place, or, if this process or its parent keeps the socket, the new program gets what a forked child would have, if it runs
+/// under this library, too. A socket for which there is neither is not inherited.
 pub(crate) fn before(new: New) {
     let deadline = Deadline::after_milliseconds(LONG);
     // Each asks before any gives: both ends of a connection may be this process's.
@@ -168,10 +209,15 @@ pub(crate) fn before(new: New) {
         if has_arrived(socket, arrive, deadline) || is_closed_on_exec(socket.fd) {
             continue;
         }
-        if new == New::Exec && socket.is_ours_alone() {
-            // The stream has an end rather than wrong bytes.
-            reset::reset(socket);
+        if new == New::Exec && is_alone_soon(socket) {
+            if !relay::take_place(socket) {
+                // The stream has an end rather than wrong bytes.
+                reset::reset(socket);
+            }
         } else {
+            if sever(socket) {
+                handover::give(socket);
+            }
             // SAFETY: the command takes a number.
             unsafe { real::fcntl(socket.fd, libc::F_SETFD, libc::FD_CLOEXEC as usize) };
         }

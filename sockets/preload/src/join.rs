@@ -3,13 +3,12 @@
 use crate::place::{Receiving, Sending, State};
 use crate::process::{self, Socket};
 use crate::settings::{self, End};
-use crate::{doorbell, kernel, real, transmit, uring, watch};
+use crate::visit::{self, Own};
+use crate::{doorbell, handover, kernel, real, transmit, uring, watch};
 use bertha_sockets_machine::control::{ASKED, CLOSED, Field, RESET};
 use bertha_sockets_machine::protocol::{ANSWER, Answer, HELLO};
 use bertha_sockets_machine::{Layout, Receiver, Sender, Source};
-use libc::{c_int, c_void, iovec};
-use std::mem::MaybeUninit;
-use std::ptr::from_mut;
+use libc::c_int;
 use std::sync::atomic::Ordering;
 
 /// The calls of a socket that look for the daemon's answer before it gives up.
@@ -104,49 +103,15 @@ fn end_at(fd: c_int, call: libc::c_long) -> Option<End> {
 
 /// Hands the socket to the daemon. Returns the socket on which it answers.
 fn request(fd: c_int) -> Option<c_int> {
-    let path = settings::daemon()?.to_bytes_with_nul();
-    // SAFETY: zeros are an address without a name.
-    let mut address: libc::sockaddr_un = unsafe { MaybeUninit::zeroed().assume_init() };
-    address.sun_family = libc::AF_UNIX as u16;
-    let room = address.sun_path.get_mut(..path.len())?;
-    room.iter_mut().zip(path).for_each(|(to, from)| *to = from.cast_signed());
-    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: the call takes numbers.
-    let low = unsafe { real::socket(libc::AF_UNIX, kind, 0) };
-    if low < 0 {
-        return None;
-    }
-    let request = process::make_own(low);
-    let len = size_of::<libc::sockaddr_un>() as u32;
-    // SAFETY: the address has this length.
-    let connected = unsafe { real::connect(request, (&raw const address).cast(), len) };
-    if connected == 0 && hand_over(request, fd) && process::is_own(request) {
+    let request = process::make_own(visit::daemon(libc::SOCK_NONBLOCK)?.keep());
+    let sent = visit::send_with(request, &[visit::part(&HELLO)], &[fd], libc::MSG_DONTWAIT);
+    if sent == HELLO.len() as isize && process::is_own(request) {
         return Some(request);
     }
     process::set_own(request, false);
     // SAFETY: the descriptor was made above.
     unsafe { real::close(request) };
     None
-}
-
-/// Room for one descriptor beside a message.
-#[repr(C, align(8))]
-struct Beside([u8; 24]);
-
-fn hand_over(request: c_int, fd: c_int) -> bool {
-    let part = iovec { iov_base: HELLO.as_ptr().cast_mut().cast(), iov_len: HELLO.len() };
-    let mut beside = Beside([0; 24]);
-    beside.0[..8].copy_from_slice(&20_usize.to_ne_bytes());
-    beside.0[8..12].copy_from_slice(&libc::SOL_SOCKET.to_ne_bytes());
-    beside.0[12..16].copy_from_slice(&libc::SCM_RIGHTS.to_ne_bytes());
-    beside.0[16..20].copy_from_slice(&fd.to_ne_bytes());
-    let parts = [part];
-    let mut header = kernel::header(&parts);
-    header.msg_control = from_mut(&mut beside).cast();
-    header.msg_controllen = 24;
-    // SAFETY: the header has memory of this function.
-    let sent = unsafe { real::sendmsg(request, &raw const header, libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT) };
-    sent == HELLO.len() as isize
 }
 
 /// Looks for the daemon's answer, and begins to use the memory once no other call of this process is under way.
@@ -168,12 +133,8 @@ pub(crate) fn go_on(socket: Socket) {
             None if looks < LOOKS => return,
             None => return give_up(socket),
             Some((answer, file)) => {
-                let is_taken = take(socket, request, answer, file).is_some();
-                if file >= 0 {
-                    // SAFETY: the descriptor came with the answer. The mapping stays.
-                    unsafe { real::close(file) };
-                }
-                if !is_taken {
+                // The mapping stays when the file is closed.
+                if take(socket, request, answer, file).is_none() {
                     return give_up(socket);
                 }
             }
@@ -186,7 +147,7 @@ pub(crate) fn go_on(socket: Socket) {
 }
 
 /// Maps the memory.
-fn take(socket: Socket, request: c_int, answer: Answer, file: c_int) -> Option<()> {
+fn take(socket: Socket, request: c_int, answer: Answer, file: Option<Own>) -> Option<()> {
     let (bytes, is_client) = match answer {
         Answer::Client(bytes) => (bytes, true),
         Answer::Server(bytes) => (bytes, false),
@@ -199,29 +160,18 @@ fn take(socket: Socket, request: c_int, answer: Answer, file: c_int) -> Option<(
     close_own(request - 1);
     place.set_ring(layout);
     place.is_client.store(is_client, Ordering::Relaxed);
-    place.memory.map(file, layout.memory_bytes()).then_some(())
+    place.memory.map(file?.0, layout.memory_bytes()).then_some(())
 }
 
 /// Reads the answer, if it is there; one without memory if the daemon is gone.
-fn answer(request: c_int) -> Option<(Answer, c_int)> {
+fn answer(request: c_int) -> Option<(Answer, Option<Own>)> {
     let mut bytes = [0_u8; ANSWER];
-    let parts = [iovec { iov_base: bytes.as_mut_ptr().cast::<c_void>(), iov_len: ANSWER }];
-    let mut beside = Beside([0; 24]);
-    let mut header = kernel::header(&parts);
-    header.msg_control = from_mut(&mut beside).cast();
-    header.msg_controllen = 24;
-    // SAFETY: the header has memory of this function.
-    let read =
-        unsafe { real::recvmsg(request, &raw mut header, libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC) };
+    let (read, file) = visit::hear(request, &mut bytes, libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC);
     if read < 0 && crate::errno::last() == libc::EAGAIN {
         return None;
     }
-    let has_file = header.msg_controllen >= 20;
-    let file = beside.0[16..20].try_into().map_or(-1, c_int::from_ne_bytes);
-    if read != ANSWER as isize || !has_file {
-        return Some((Answer::Refused, -1));
-    }
-    Some((Answer::decode(&bytes), file))
+    let is_whole = read == ANSWER as isize && file.is_some();
+    Some((if is_whole { Answer::decode(&bytes) } else { Answer::Refused }, file))
 }
 
 /// Begins to use the memory, unless another call is under way.
@@ -306,6 +256,7 @@ fn close_own(fd: c_int) {
 /// Gives up a request whose descriptor the program closes.
 pub(crate) fn lose(fd: c_int) {
     doorbell::lost(fd);
+    handover::lost(fd);
     for socket in process::sockets() {
         if socket.place.request.load(Ordering::Relaxed) == fd + 1 {
             return give_up(socket);

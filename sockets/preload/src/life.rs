@@ -1,7 +1,7 @@
 //! The beginning and the end of sockets, of the process, and of its children.
 
 use crate::process::{self, each_socket, set_own};
-use crate::{carried, join, lock, real, registration, settings, waiting, watch};
+use crate::{carried, handover, join, lock, real, registration, settings, waiting, watch};
 use libc::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -41,11 +41,12 @@ fn begin() {
         return;
     }
     real::look_all_up();
-    if process::make_places() {
+    if process::make_places(handover::places()) {
         // SAFETY: the handlers are functions of this library, which is never unloaded.
         unsafe { libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) };
     }
     carried::begin();
+    handover::take();
 }
 
 /// Tracks a new connection.
@@ -94,6 +95,7 @@ extern "C" fn in_child() {
     lock::forget_thread();
     in_parent();
     waiting::forget_readers();
+    handover::end(true);
     for socket in each_socket() {
         let request = socket.place.request.load(Ordering::Relaxed);
         if request > 0 {

@@ -70,10 +70,11 @@ fn over_ring(
     if got == before && got < wanted {
         let mut cursor = receiver.cursor();
         for part in rest(parts, before) {
-            let room = part.len();
+            let room = part.len().min(before + ahead.ring - got);
+            let part = &mut part[..room];
             let copied = receiver.look(side, &mut cursor, part)?;
             got += copied;
-            if copied < room {
+            if copied < room || got == before + ahead.ring {
                 break;
             }
         }

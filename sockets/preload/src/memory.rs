@@ -1,6 +1,7 @@
 //! Memory of this process: shared with its children, or with the other end of a connection.
 
 use crate::real;
+use crate::visit::Own;
 use libc::{c_int, c_void};
 use std::ptr::{NonNull, null_mut};
 use std::slice;
@@ -11,6 +12,23 @@ pub(crate) fn for_children(bytes: usize) -> Option<NonNull<c_void>> {
     let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: the kernel chooses a place where nothing is mapped.
     let start = unsafe { libc::mmap(null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+    if start == libc::MAP_FAILED { None } else { NonNull::new(start) }
+}
+
+/// Makes an empty file in memory, which a process knows by this name.
+pub(crate) fn file() -> Option<Own> {
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    // SAFETY: the name ends by a zero.
+    let file = unsafe { libc::memfd_create(c"bertha-sockets".as_ptr(), flags) };
+    (file >= 0).then_some(Own(file))
+}
+
+/// Maps a file: anywhere, or where a process of the same family has had it.
+pub(crate) fn map(file: c_int, bytes: usize, at: *mut c_void) -> Option<NonNull<c_void>> {
+    let place = if at.is_null() { 0 } else { libc::MAP_FIXED_NOREPLACE };
+    let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | place);
+    // SAFETY: the kernel maps where nothing is mapped.
+    let start = unsafe { libc::mmap(at, bytes, access, flags, file, 0) };
     if start == libc::MAP_FAILED { None } else { NonNull::new(start) }
 }
 
@@ -27,16 +45,18 @@ impl Memory {
         if size(file) != Some(bytes) {
             return false;
         }
-        let flags = libc::MAP_SHARED;
-        // SAFETY: the kernel chooses a place where nothing is mapped.
-        let start =
-            unsafe { libc::mmap(null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, file, 0) };
-        if start == libc::MAP_FAILED {
-            return false;
-        }
+        let Some(start) = map(file, bytes, null_mut()) else { return false };
         self.bytes.store(bytes, Ordering::Relaxed);
-        self.start.store(start.cast(), Ordering::Release);
+        self.start.store(start.as_ptr().cast(), Ordering::Release);
         true
+    }
+
+    /// Maps a copy in a new program, where the processes have the memory that had the socket before.
+    pub(crate) fn map_again(&self, file: c_int) -> bool {
+        let start = self.start.load(Ordering::Acquire);
+        let mapped = map(file, self.bytes.load(Ordering::Relaxed), start.cast());
+        // An old kernel takes the place for a wish.
+        !start.is_null() && mapped.is_some_and(|mapped| mapped.as_ptr() == start.cast())
     }
 
     /// Unmaps the memory in this process. `is_last` says that no child has it, so that the place has none.

@@ -91,6 +91,11 @@ impl Socket {
         DESCRIPTORS_OF[self.number as usize].load(Ordering::Relaxed)
     }
 
+    /// Returns the socket of a place that has no descriptor yet.
+    pub(crate) fn handed_over(number: u32, fd: c_int) -> Option<Self> {
+        Some(Self { fd, number, place: place(number)? })
+    }
+
     /// Tracks another descriptor of the socket.
     pub(crate) fn duplicated(&self, fd: c_int) {
         if TABLE.set(fd, self.number) {
@@ -134,15 +139,22 @@ pub(crate) fn take(fd: c_int) -> Option<(Socket, bool)> {
     Some((socket, DESCRIPTORS_OF[number as usize].fetch_sub(1, Ordering::AcqRel) == 1))
 }
 
-/// Makes the places, once. Returns false if there are none.
-pub(crate) fn make_places() -> bool {
+/// Makes the places, once, or takes those that are in a file. Returns false if there are none.
+pub(crate) fn make_places(file: Option<c_int>) -> bool {
     if !PLACES_AT.load(Ordering::Relaxed).is_null() {
         return false;
     }
-    let Some(places) = memory::for_children(size_of::<Place>() * PLACES as usize) else { return false };
+    let places = match file {
+        Some(file) => memory::map(file, PLACES_BYTES, null_mut()),
+        None => memory::for_children(PLACES_BYTES),
+    };
+    let Some(places) = places else { return false };
     PLACES_AT.store(places.as_ptr().cast(), Ordering::Release);
     true
 }
+
+/// The bytes of all places.
+pub(crate) const PLACES_BYTES: usize = size_of::<Place>() * PLACES as usize;
 
 /// Moves a descriptor to those of this library, and returns where it is now.
 pub(crate) fn make_own(low: c_int) -> c_int {

@@ -151,6 +151,16 @@ pub(crate) fn forget(number: u32) {
     }
 }
 
+/// Takes out how a socket is registered. Returns the set, the descriptor, and the event that the program wants.
+pub(crate) fn take_out(number: u32) -> Option<(c_int, c_int, epoll_event)> {
+    let mut guard = lock()?;
+    let all = guard.all();
+    let watch = all.watches[number as usize];
+    all.remove(number);
+    let events = if watch.is_spent { 0 } else { watch.events };
+    (watch.set >= 0).then_some((watch.set, watch.fd, epoll_event { events, u64: watch.data }))
+}
+
 /// Marks the registration of a socket that has got memory. The caller has the lock. Returns false if there is no such registration.
 pub(crate) fn attached(guard: &mut Guard, socket: Socket) -> bool {
     let all = guard.all();

@@ -78,6 +78,13 @@ impl Machine {
         std::fs::read_dir(format!("/proc/{}/fd", self.daemon.0.id())).unwrap().count()
     }
 
+    /// Returns the processor time that the daemon has taken, in ticks of ten milliseconds.
+    pub(crate) fn time(&self) -> u64 {
+        let line = std::fs::read_to_string(format!("/proc/{}/stat", self.daemon.0.id())).unwrap();
+        let (_, fields) = line.rsplit_once(')').unwrap();
+        fields.split_whitespace().skip(11).take(2).map(|field| field.parse::<u64>().unwrap()).sum()
+    }
+
     pub(crate) fn kill_daemon(&mut self) {
         self.daemon.0.kill().unwrap();
         self.daemon.0.wait().unwrap();

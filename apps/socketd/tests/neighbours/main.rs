@@ -4,9 +4,11 @@
 mod carried;
 mod differential;
 mod ends;
+mod handed;
 mod machine;
 mod programs;
 mod redis;
+mod relays;
 mod strangers;
 mod streams;
 mod users;

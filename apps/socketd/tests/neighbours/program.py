@@ -258,4 +258,132 @@ def idle():
     say("ended")
 
 
+def busy():
+    """Sends bytes, and does nothing with its connection for longer than anybody waits. Then it reads them back, and more."""
+    connection = talked()
+    connection.sendall(pattern(0, 5000))
+    say("sent")
+    time.sleep(4)
+    assert take(connection, 5000) == pattern(0, 5000)
+    connection.sendall(pattern(5000, 70_000))
+    assert take(connection, 70_000) == pattern(5000, 70_000)
+    say("done")
+    sys.stdin.readline()
+    connection.shutdown(socket.SHUT_WR)
+    assert connection.recv(1) == b""
+    say("ended")
+
+
+def received():
+    """Returns a connection whose other end has sent bytes that lie in the ring."""
+    connection = accepted()
+    for _ in range(50):
+        connection.sendall(take(connection, 10))
+    sys.stdin.readline()
+    return connection
+
+
+def other(what, fd):
+    return [sys.executable, __file__, what, str(fd)]
+
+
+def environment():
+    return {} if "bare" in sys.argv else os.environ
+
+
+def gives():
+    """Reads a part, and then another program takes its place."""
+    connection = received()
+    connection.sendall(take(connection, 100))
+    os.set_inheritable(connection.fileno(), True)
+    arguments = other("given", connection.fileno())
+    os.execve(arguments[0], arguments, environment())
+
+
+def given():
+    connection = socket.socket(fileno=int(sys.argv[2]))
+    say("new")
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    got = b""
+    try:
+        while data := connection.recv(1 << 16):
+            got += data
+            connection.sendall(data)
+    except ConnectionResetError:
+        # An end that was killed cannot be answered.
+        pass
+    assert got == pattern(100, len(got))
+    say({74_900: "ended", 4_900: "ended early", 0: "reset"}.get(len(got), len(got)))
+
+
+def part():
+    """Reads a part, and answers it."""
+    try:
+        connection = socket.socket(fileno=int(sys.argv[2]))
+    except OSError:
+        say("none")
+        return
+    data = take(connection, 1000)
+    assert data == pattern(100, 1000)
+    connection.sendall(data)
+    say("part")
+    connection.detach()
+
+
+def shares():
+    """Reads a part, starts a program that reads the next one, and reads the rest."""
+    connection, how = received(), sys.argv[2]
+    connection.sendall(take(connection, 100))
+    waiter = select.epoll()
+    waiter.register(connection, select.EPOLLIN)
+    fd = connection.fileno()
+    os.set_inheritable(fd, True)
+    arguments = other("part", fd)
+    if how == "spawn":
+        child = os.posix_spawn(arguments[0], arguments, environment())
+    elif how == "subprocess":
+        import subprocess
+
+        assert subprocess.call(other("part", 0), stdin=connection) == 0
+        child = None
+    else:
+        child = os.fork()
+        if child == 0:
+            os.execve(arguments[0], arguments, environment())
+    if child:
+        assert os.waitpid(child, 0)[1] == 0
+    rest(connection, waiter, 100 if how == "bare" else 1100)
+
+
+def rest(connection, waiter, at):
+    while at < 75_000:
+        assert waiter.poll(20)
+        data = connection.recv(1 << 16)
+        assert data and data == pattern(at, len(data)), at
+        connection.sendall(data)
+        if at < 5000 <= at + len(data):
+            say("rest")
+        at += len(data)
+    assert waiter.poll(20)
+    assert connection.recv(1) == b""
+    say("ended")
+
+
+def passes():
+    """Passes its connection on to itself, and reads by both descriptors."""
+    connection = received()
+    connection.sendall(take(connection, 100))
+    waiter = select.epoll()
+    waiter.register(connection, select.EPOLLIN)
+    here, there = socket.socketpair()
+    socket.send_fds(here, [b"x"], [connection.fileno()])
+    passed = socket.socket(fileno=socket.recv_fds(there, 1, 1)[1][0])
+    data = take(passed, 1000)
+    assert data == pattern(100, 1000)
+    passed.sendall(data)
+    say("part")
+    passed.close()
+    rest(connection, waiter, 1100)
+
+
 globals()[sys.argv[1]]()

@@ -6,7 +6,7 @@ use crate::process::Socket;
 use crate::receive::{receive, receive_and_drop};
 use crate::time::Deadline;
 use crate::transmit::transmit;
-use crate::{device, errno, evict, join, real};
+use crate::{device, errno, evict, join, real, relay};
 use libc::{c_int, c_uint, c_void, iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespec};
 use std::slice;
 use std::sync::atomic::Ordering;
@@ -344,8 +344,8 @@ unsafe extern "C-unwind" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_
     })
 }
 
-/// Has sockets whose descriptors are passed on go back to the kernel: nobody knows what their receiver is. Returns false if bytes of one
-/// lie in its ring, which the receiver would miss.
+/// Has sockets whose descriptors are passed on go back to the kernel, or has others take their places: nobody knows what their receiver is.
+/// Returns false if bytes of one lie in its ring, which the receiver would miss.
 #[cold]
 fn pass_on(header: &msghdr) -> bool {
     let mut is_whole = true;
@@ -361,7 +361,8 @@ fn pass_on(header: &msghdr) -> bool {
                 let fd = data.cast::<c_int>().wrapping_add(at);
                 // SAFETY: so many descriptors lie there, by the length of the program.
                 let fd = unsafe { fd.read_unaligned() };
-                is_whole &= Socket::of(fd).is_none_or(evict::leave_at_once);
+                is_whole &= Socket::of(fd)
+                    .is_none_or(|socket| evict::leave_at_once(socket) || relay::take_place(socket));
             }
         }
         // SAFETY: the header is the program's, and `control` is one of its own.

@@ -2,7 +2,7 @@
 
 use crate::place::State;
 use crate::process::{self, Socket};
-use crate::{carried, errno, evict, join, kernel, life, real, registration, watch};
+use crate::{carried, errno, evict, handover, join, kernel, life, real, registration, watch};
 use libc::{c_int, c_uint, c_ulong};
 use std::sync::atomic::Ordering;
 
@@ -16,7 +16,9 @@ fn closing(fd: c_int) {
 pub(super) unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
     if process::is_own(fd) {
         // A program that closes all descriptors does not know of this one.
-        join::lose(fd);
+        if !handover::is_kept(fd) {
+            join::lose(fd);
+        }
         return errno::fail(libc::EBADF) as c_int;
     }
     closing(fd);
@@ -30,6 +32,9 @@ unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: c_in
     if flags & CLOEXEC == 0 {
         let end = process::end().min(c_int::try_from(last).unwrap_or(c_int::MAX).saturating_add(1));
         for fd in c_int::try_from(first).unwrap_or(c_int::MAX)..end {
+            if handover::is_kept(fd) {
+                continue;
+            }
             if process::is_own(fd) {
                 join::lose(fd);
             }
@@ -37,19 +42,13 @@ unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: c_in
         }
     }
     // SAFETY: the arguments are the program's.
-    unsafe { real::close_range(first, last, flags) }
+    handover::around(first, last, |first, last| unsafe { real::close_range(first, last, flags) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn closefrom(first: c_int) {
-    for fd in first.max(0)..process::end() {
-        if process::is_own(fd) {
-            join::lose(fd);
-        }
-        closing(fd);
-    }
-    // SAFETY: the argument is the program's.
-    unsafe { real::closefrom(first) }
+    // SAFETY: the arguments are numbers.
+    unsafe { close_range(first.max(0).cast_unsigned(), c_uint::MAX, 0) };
 }
 
 /// Tracks a copy, if there is one.

@@ -3,7 +3,7 @@
 use super::stream;
 use crate::evict::New;
 use crate::process::Socket;
-use crate::{evict, life, process, real};
+use crate::{evict, handover, life, process, real};
 use libc::{c_char, c_int, c_void, pid_t, posix_spawn_file_actions_t, posix_spawnattr_t};
 
 /// Calls a new program; this one goes on only if there is none.
@@ -12,6 +12,7 @@ fn with_new_program(call: impl FnOnce() -> c_int) -> c_int {
     process::before_exec();
     let failed = call();
     process::exec_failed();
+    handover::end(false);
     failed
 }
 
@@ -78,6 +79,14 @@ unsafe extern "C-unwind" fn _Exit(status: c_int) {
     unsafe { _exit(status) }
 }
 
+/// Calls a new program beside this one.
+fn with_child<T>(new: New, call: impl FnOnce() -> T, is_there: impl FnOnce(&T) -> bool) -> T {
+    evict::before(new);
+    let done = call();
+    handover::end(is_there(&done));
+    done
+}
+
 /// Actions may hand on a descriptor that is closed otherwise.
 fn spawned(actions: *const posix_spawn_file_actions_t) -> New {
     if actions.is_null() { New::Child } else { New::Chosen }
@@ -92,9 +101,9 @@ unsafe extern "C-unwind" fn posix_spawn(
     arguments: *const *mut c_char,
     environment: *const *mut c_char,
 ) -> c_int {
-    evict::before(spawned(actions));
     // SAFETY: the arguments are the program's.
-    unsafe { real::posix_spawn(pid, path, actions, attributes, arguments, environment) }
+    let call = || unsafe { real::posix_spawn(pid, path, actions, attributes, arguments, environment) };
+    with_child(spawned(actions), call, |error| *error == 0)
 }
 
 #[unsafe(no_mangle)]
@@ -106,23 +115,21 @@ unsafe extern "C-unwind" fn posix_spawnp(
     arguments: *const *mut c_char,
     environment: *const *mut c_char,
 ) -> c_int {
-    evict::before(spawned(actions));
     // SAFETY: the arguments are the program's.
-    unsafe { real::posix_spawnp(pid, path, actions, attributes, arguments, environment) }
+    let call = || unsafe { real::posix_spawnp(pid, path, actions, attributes, arguments, environment) };
+    with_child(spawned(actions), call, |error| *error == 0)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn system(command: *const c_char) -> c_int {
-    evict::before(New::Child);
     // SAFETY: the argument is the program's.
-    unsafe { real::system(command) }
+    with_child(New::Child, || unsafe { real::system(command) }, |status| *status >= 0)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn popen(command: *const c_char, mode: *const c_char) -> *mut c_void {
-    evict::before(New::Child);
     // SAFETY: the arguments are the program's.
-    unsafe { real::popen(command, mode) }
+    with_child(New::Child, || unsafe { real::popen(command, mode) }, |stream| !stream.is_null())
 }
 
 /// Streams of stdio read and write past this library, as far as nothing lies in a ring.

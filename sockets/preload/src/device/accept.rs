@@ -1,8 +1,9 @@
 //! Listeners, and the connections that arrive at them.
 
-use super::ask::{ask, hear, is_meant, is_tcp, take_place};
+use super::ask::{ask, is_meant, is_tcp, take_place};
 use crate::carried::entry::{self, Kind};
 use crate::carried::names;
+use crate::visit::hear;
 use crate::{errno, life, real};
 use bertha_sockets_machine::device::{ARRIVED, LISTEN, PLACE, Place};
 use libc::{c_int, sockaddr, socklen_t};
@@ -82,7 +83,5 @@ pub(crate) fn accept(fd: c_int, address: *mut sockaddr, len: *mut socklen_t, fla
     }
     // SAFETY: the arguments are the program's.
     unsafe { names::give(peer, entry.is_ipv6(), address, len) };
-    let fd = file.0;
-    std::mem::forget(file);
-    Some(fd)
+    Some(file.keep())
 }

@@ -1,10 +1,10 @@
 //! Calls that read and write, and the end of a direction.
 
-use super::ask::{Own, send_with, wait};
 use super::connect::{Settled, settle};
 use crate::carried::entry::{self, Entry, Kind};
+use crate::visit::{Own, part, send_with, wait};
 use crate::{errno, kernel};
-use libc::{c_int, iovec};
+use libc::c_int;
 
 /// Has libc do it, as the socket is one of the kernel's, and tells a cut from an end.
 #[inline]
@@ -58,10 +58,8 @@ pub(crate) fn shutting(fd: c_int, how: c_int) {
     let kept = errno::last();
     // SAFETY: the call takes numbers.
     let beside = Own(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) });
-    let mark = [0_u8];
-    let parts = [iovec { iov_base: mark.as_ptr().cast_mut().cast(), iov_len: 1 }];
     // A program that nobody reads from has no room for it: then a cut is an end.
-    if beside.0 >= 0 && send_with(fd, &parts, beside.0, libc::MSG_DONTWAIT) == 1 {
+    if beside.0 >= 0 && send_with(fd, &[part(&[0])], &[beside.0], libc::MSG_DONTWAIT) == 1 {
         kernel::bell(fd);
     }
     errno::set(kept);

@@ -1,8 +1,9 @@
 //! Connections that the daemon makes.
 
-use super::ask::{ask, is_meant, is_tcp, take_place, time, wait};
+use super::ask::{ask, is_meant, is_tcp, take_place, time};
 use crate::carried::entry::{self, Entry, Kind};
 use crate::carried::names;
+use crate::visit::wait;
 use crate::{errno, kernel, real};
 use bertha_sockets_machine::device::{CONNECT, Place};
 use libc::{c_int, sockaddr, socklen_t};

@@ -13,6 +13,7 @@ mod connect;
 mod options;
 
 pub(crate) use accept::accept;
+pub(crate) use ask::set_alike;
 pub(crate) use call::{call, is_fast_open, shutting};
 pub(crate) use connect::connect;
 pub(crate) use options::{read as read_option, set as set_option};

@@ -1,0 +1,113 @@
+//! Sockets that go to other programs while bytes lie in their rings, and whose other ends are busy, have closed, or have died.
+
+use crate::machine::{Machine, Program, has_python};
+
+/// Starts both ends, and has the client send bytes that stay in the ring.
+fn begin(machine: &Machine, server: &[&str], client: &str, moves: bool) -> (Program, Program) {
+    let mut server = machine.python(server, moves);
+    let port = server.line();
+    let mut client = machine.python(&[client, &port], moves);
+    client.begin(machine, 2);
+    client.expect("sent");
+    assert_eq!(machine.moved().len(), 2);
+    server.go_on();
+    (server, client)
+}
+
+/// A program that takes the place of another gets all bytes, and the connection goes on, whether it knows of the library or not.
+#[test]
+fn the_next_program_gets_what_a_busy_end_has_sent() {
+    if !has_python() {
+        return;
+    }
+    for (environment, moves) in [("bare", false), ("whole", false), ("bare", true)] {
+        let machine = Machine::start();
+        let (mut server, mut client) = begin(&machine, &["gives", environment], "busy", moves);
+        server.expect("new");
+        client.expect("done");
+        assert!(machine.list().iter().any(|line| line[3] == "relay"), "{:?}", machine.list());
+        client.go_on();
+        client.expect("ended");
+        server.expect("ended");
+    }
+}
+
+#[test]
+fn the_next_program_gets_what_a_killed_end_has_sent() {
+    if !has_python() {
+        return;
+    }
+    let machine = Machine::start();
+    let (mut server, client) = begin(&machine, &["gives", "bare"], "busy", false);
+    drop(client);
+    server.expect("new");
+    server.expect("ended early");
+}
+
+/// Without a daemon, the stream has an end rather than wrong bytes.
+#[test]
+fn without_a_daemon_the_next_program_has_a_reset() {
+    if !has_python() {
+        return;
+    }
+    let mut machine = Machine::start();
+    let mut server = machine.python(&["gives", "bare"], false);
+    let port = server.line();
+    let mut client = machine.python(&["busy", &port], false);
+    client.begin(&machine, 2);
+    client.expect("sent");
+    machine.kill_daemon();
+    server.go_on();
+    server.expect("new");
+    server.expect("reset");
+}
+
+/// A child that another program becomes reads a part, and its parent the rest.
+#[test]
+fn a_started_program_and_its_parent_read_one_stream() {
+    if !has_python() {
+        return;
+    }
+    for (how, moves) in [("fork", false), ("spawn", false), ("fork", true), ("subprocess", false)] {
+        let machine = Machine::start();
+        let (mut server, mut client) = begin(&machine, &["shares", how], "busy", moves);
+        server.expect("part");
+        server.expect("rest");
+        client.expect("done");
+        client.go_on();
+        client.expect("ended");
+        server.expect("ended");
+    }
+}
+
+/// A child without the library does not have the socket, and its parent all of it.
+#[test]
+fn a_started_program_without_the_library_takes_nothing_from_its_parent() {
+    if !has_python() {
+        return;
+    }
+    let machine = Machine::start();
+    let (mut server, mut client) = begin(&machine, &["shares", "bare"], "busy", false);
+    server.expect("none");
+    server.expect("rest");
+    client.expect("done");
+    client.go_on();
+    client.expect("ended");
+    server.expect("ended");
+}
+
+/// A descriptor that is passed on has all bytes, and the one that stays, too.
+#[test]
+fn a_descriptor_that_is_passed_on_has_all_bytes() {
+    if !has_python() {
+        return;
+    }
+    let machine = Machine::start();
+    let (mut server, mut client) = begin(&machine, &["passes"], "busy", false);
+    server.expect("part");
+    server.expect("rest");
+    client.expect("done");
+    client.go_on();
+    client.expect("ended");
+    server.expect("ended");
+}
