@@ -2,7 +2,7 @@
 
 use crate::place::State;
 use crate::process::Socket;
-use crate::take::keep_error;
+use crate::take::{discard_bells, keep_error};
 use crate::time::Deadline;
 use crate::{handover, join, kernel, ready, real, relay, reset, transmit, watch};
 use bertha_sockets_machine::{Receiver, Side, Source};
@@ -171,13 +171,11 @@ pub(crate) fn is_home(socket: Socket) -> bool {
 }
 
 fn has_all_come(socket: Socket, receiver: &mut Receiver, from: Side<'_, AtomicU64>) -> bool {
-    while let Ok(Source::Bells(bells @ 1..)) = receiver.next(from) {
-        match kernel::discard(socket.fd, bells) {
-            taken @ 1.. => receiver.took(taken as usize),
-            taken => {
-                keep_error(socket, taken);
-                break;
-            }
+    while let Ok(Source::Bells(1..)) = receiver.next(from) {
+        let taken = discard_bells(socket, receiver, from);
+        if taken <= 0 {
+            keep_error(socket, taken);
+            break;
         }
     }
     // A peer that has died may have counted a bell that it did not send.

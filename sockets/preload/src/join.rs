@@ -4,7 +4,7 @@ use crate::place::{Receiving, Sending, State};
 use crate::process::{self, Socket};
 use crate::settings::{self, End};
 use crate::visit::{self, Own};
-use crate::{doorbell, handover, kernel, real, transmit, uring, watch};
+use crate::{doorbell, handover, kernel, real, take, transmit, uring, watch};
 use bertha_sockets_machine::control::{ASKED, CLOSED, Field, RESET};
 use bertha_sockets_machine::protocol::{ANSWER, Answer, HELLO};
 use bertha_sockets_machine::{Layout, Receiver, Sender, Source};
@@ -341,10 +341,8 @@ fn part(socket: Socket, sending: &mut Sending<'_>, receiving: &mut Receiving<'_>
             out.control.set(Field::Ended, if is_reset { RESET } else { CLOSED });
             side.control.set(Field::Gone, 1);
             // A bell that nobody has read would make a reset of the end.
-            if let Ok(Source::Bells(bells @ 1..)) = receiver.next(side)
-                && let taken @ 1.. = kernel::discard(socket.fd, bells)
-            {
-                receiver.took(taken as usize);
+            if let Ok(Source::Bells(1..)) = receiver.next(side) {
+                take::discard_bells(socket, receiver, side);
             }
         }
         State::Counting | State::Attaching | State::Kernel => {}

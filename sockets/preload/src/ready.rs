@@ -2,7 +2,7 @@
 
 use crate::place::State;
 use crate::process::Socket;
-use crate::take::keep_error;
+use crate::take::{discard_bells, keep_error};
 use crate::{kernel, transmit};
 use bertha_sockets_machine::{Edge, Source};
 use std::sync::atomic::Ordering;
@@ -64,22 +64,13 @@ pub(crate) fn is_readable(socket: Socket) -> bool {
     for _ in 0..ROUNDS {
         match receiver.next(side) {
             Ok(Source::Bells(0) | Source::Carrier) => break,
-            Ok(Source::Bells(bells)) => match kernel::discard(socket.fd, bells) {
-                taken @ 1.. => receiver.took(taken as usize),
-                taken => {
+            // Behind bytes a bell may lie still, which would wake the next waiter for nothing.
+            Ok(source) => {
+                has_bytes |= source == Source::Ring;
+                let taken = discard_bells(socket, receiver, side);
+                if taken <= 0 {
                     keep_error(socket, taken);
                     break;
-                }
-            },
-            Ok(Source::Ring) => {
-                has_bytes = true;
-                // A bell may lie there still, which would wake the next waiter for nothing.
-                match kernel::discard(socket.fd, receiver.bells(side)) {
-                    taken @ 1.. => receiver.took(taken as usize),
-                    taken => {
-                        keep_error(socket, taken);
-                        break;
-                    }
                 }
             }
             Err(_) => return true,

@@ -96,9 +96,8 @@ pub(crate) fn take_bells(
     if bells == 0 {
         return Some(Step::Empty);
     }
-    let taken = kernel::discard(socket.fd, bells);
+    let taken = discard_bells(socket, receiver, side);
     if taken > 0 {
-        receiver.took(taken as usize);
         return None;
     }
     let errno = errno::last();
@@ -112,6 +111,35 @@ pub(crate) fn take_bells(
         }
         (_, errno) => Some(Step::Failed(errno)),
     }
+}
+
+/// Takes bells from the carrier, as many as there are. Returns what `recv` does, and does not wait.
+///
+/// A bell that the kernel did not take was counted for a moment, and a byte of the stream may lie in its place by now. So the bytes are
+/// counted first, and the words are read behind that: as long as they tell of no move, all these bytes are bells.
+pub(crate) fn discard_bells(socket: Socket, receiver: &mut Receiver, side: Words<'_>) -> isize {
+    for _ in 0..IDLE {
+        let unread = kernel::unread(socket.fd).unwrap_or(0);
+        let bells = match receiver.next(side) {
+            Ok(Source::Bells(bells)) => bells,
+            Ok(Source::Ring) => receiver.bells(side),
+            _ => break,
+        };
+        if bells.min(unread) > 0 {
+            let taken = kernel::discard(socket.fd, bells.min(unread));
+            receiver.took(usize::try_from(taken).unwrap_or(0));
+            return taken;
+        }
+        // The end, an error, or a byte that has come just now.
+        let seen = kernel::peek(socket.fd, libc::MSG_DONTWAIT);
+        if seen <= 0 {
+            return seen;
+        }
+        if bells == 0 {
+            break;
+        }
+    }
+    errno::fail(libc::EAGAIN)
 }
 
 /// Takes bytes from the carrier: looks at them first, and then asks which of them are the stream's.

@@ -438,8 +438,9 @@ pub(crate) fn hot(set: c_int, events: &mut [epoll_event]) -> usize {
             // The kernel tells of all that there is in one event.
             let others = watch.events & OTHERS;
             let others = if others == 0 { 0 } else { kernel::events(socket.fd, others as i16) as u32 };
+            let error = if ready::has_error(socket) { libc::EPOLLERR as u32 } else { 0 };
             watch.is_spent = watch.events & ONCE != 0;
-            events[found] = epoll_event { events: watch.events & IN | others, u64: watch.data };
+            events[found] = epoll_event { events: watch.events & IN | others | error, u64: watch.data };
             found += 1;
             if watch.is_spent {
                 watch.rearm(number, ONCE);
