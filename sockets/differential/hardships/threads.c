@@ -73,7 +73,7 @@ static bool read_goes_on(void) {
         warm_pair(ends);
         int number = ends[1];
         pthread_create(&reader, NULL, read_ten, &number);
-        usleep(3000);
+        usleep(50000);
         close(number);
         struct pollfd end = { .fd = ends[0], .events = POLLIN };
         right &= poll(&end, 1, 0) == 0;

@@ -14,6 +14,11 @@ use std::sync::atomic::Ordering;
 /// The time that the daemon has, in milliseconds.
 const PATIENCE: c_int = 3000;
 
+/// Does as [`take_place`], while this process goes on: a thread may be in the midst of a call, which would go on with the old socket.
+pub(crate) fn take_place_meanwhile(socket: Socket) -> bool {
+    kernel::has_one_thread() && take_place(socket)
+}
+
 /// Puts another socket in the place of one that this process alone has, at each of its descriptors. Returns false if there is no daemon
 /// that carries the bytes.
 pub(crate) fn take_place(socket: Socket) -> bool {

@@ -362,7 +362,7 @@ fn pass_on(header: &msghdr) -> bool {
                 // SAFETY: so many descriptors lie there, by the length of the program.
                 let fd = unsafe { fd.read_unaligned() };
                 is_whole &= Socket::of(fd)
-                    .is_none_or(|socket| evict::leave_at_once(socket) || relay::take_place(socket));
+                    .is_none_or(|socket| evict::leave_at_once(socket) || relay::take_place_meanwhile(socket));
             }
         }
         // SAFETY: the header is the program's, and `control` is one of its own.
