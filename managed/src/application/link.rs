@@ -24,6 +24,8 @@ pub(super) struct Link {
     pub(super) control: Arc<Control>,
     /// Messages that the daemon may still read, by their numbers. Their types are many, so each is behind a `dyn`.
     sent: Mutex<HashMap<u32, Box<dyn Any + Send>>>,
+    /// The turn to wait for room in the queue, which those who wait have in their order.
+    turn: tokio::sync::Mutex<()>,
     number: AtomicU32,
     notices: Mutex<Notices>,
     /// The signal that notices have to be sent.
@@ -58,6 +60,7 @@ impl Link {
             heap,
             control,
             sent: Mutex::default(),
+            turn: tokio::sync::Mutex::default(),
             number: AtomicU32::new(0),
             notices: Mutex::default(),
             noticed: Notify::new(),
@@ -87,12 +90,13 @@ impl Link {
         done.numbers().iter().for_each(|number| self.take_back(*number));
     }
 
-    /// Sends a descriptor, and waits for room in the queue. What was given back goes along, as far as there is room: the daemon is woken
-    /// anyway.
+    /// Sends a descriptor, and waits for room in the queue. Descriptors keep the order in which they began to wait. What was given back goes
+    /// along, as far as there is room: the daemon is woken anyway.
     ///
     /// The future is cancellation-safe: the descriptor was sent, or not.
     pub(super) async fn send(&self, descriptor: Descriptor) -> Result<(), Error> {
         self.send_given_back();
+        let _turn = self.turn.lock().await;
         self.put_in_queue(descriptor).await
     }
 
