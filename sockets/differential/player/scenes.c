@@ -127,7 +127,13 @@ bool await(int c, int e, int v, int n, int x) {
         shutdown(end->fds[order.alias], SHUT_RD);
         shut(c, e, SHUT_RD);
         break;
-    case SIGNAL: syscall(SYS_tgkill, actors[e].pid, actors[e].tid, SIGUSR1); break;
+    case SIGNAL:
+        // On a machine under load, a signal may come before the call has begun.
+        for (int tries = 0; tries < 6; tries++) {
+            syscall(SYS_tgkill, actors[e].pid, actors[e].tid, SIGUSR1);
+            if (has_answered(&actors[e], 500)) break;
+        }
+        break;
     case RESTARTING_SIGNAL:
         syscall(SYS_tgkill, actors[e].pid, actors[e].tid, SIGUSR2);
         usleep(2000);
