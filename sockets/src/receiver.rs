@@ -2,7 +2,6 @@
 
 use crate::Side;
 use crate::control::{ANSWERED, ASKED, Field};
-use crate::severed::Severed;
 use bertha_ring::{Broken, Consumer, Cursor, Word};
 
 /// The place of the next bytes.
@@ -15,6 +14,15 @@ pub enum Source {
     /// The stream is in the ring, which is empty. This many bells may lie on the carrier, and have to be taken before the stream is
     /// there again.
     Bells(u64),
+}
+
+/// The words of the sender as they are for a receiver that looks at them no more: those of a stream that has moved back.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Severed {
+    pub(crate) moved: u64,
+    pub(crate) ring_at: u64,
+    pub(crate) ring_end: u64,
+    pub(crate) back_at: u64,
 }
 
 /// The state of the end that reads. All of its methods have to get the side that belongs to it.

@@ -1,20 +1,12 @@
 //! The way back to the carrier that needs no answer of the sender.
 
 use crate::control::Field;
+use crate::receiver::Severed;
 use crate::{Receiver, Side};
 use bertha_ring::{Broken, Word};
 
 /// The times that a sender may write while the receiver claims what lies in the ring. An honest one that sees the question writes no more.
 const ROUNDS: u32 = 8;
-
-/// The words of the sender as they are for a receiver that looks at them no more: those of a stream that has moved back.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Severed {
-    moved: u64,
-    ring_at: u64,
-    ring_end: u64,
-    back_at: u64,
-}
 
 impl Receiver {
     /// Reads a word of the sender.
