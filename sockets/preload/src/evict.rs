@@ -4,16 +4,16 @@ use crate::place::State;
 use crate::process::Socket;
 use crate::take::{discard_bells, keep_error};
 use crate::time::Deadline;
-use crate::{handover, join, kernel, ready, real, relay, reset, transmit, watch};
+use crate::{join, kernel, ready, transmit, watch};
 use bertha_sockets_machine::{Receiver, Side, Source};
 use libc::c_int;
 use std::sync::atomic::AtomicU64;
 
 /// The milliseconds that the other end is waited for where nothing else helps.
-const LONG: c_int = 2000;
+pub(crate) const LONG: c_int = 2000;
 
 /// The milliseconds that it is waited for where something else helps.
-const BRIEF: c_int = 100;
+pub(crate) const BRIEF: c_int = 100;
 
 /// Keeps a socket with the kernel, or has both of its directions go back there, without waiting: the stream is read as before until it
 /// has arrived.
@@ -46,7 +46,7 @@ fn answer_own() {
 }
 
 /// Asks the other end for the stream back.
-fn ask(socket: Socket) {
+pub(crate) fn ask(socket: Socket) {
     if let Some(mut receiving) = socket.receiving()
         && let Some((receiver, side)) = receiving.parts()
     {
@@ -79,13 +79,13 @@ pub(crate) fn leave_outwards(socket: Socket) {
 /// ring that the program has to read first.
 pub(crate) fn leave_at_once(socket: Socket) -> bool {
     leave(socket);
-    has_arrived(socket, arrive, Deadline::after_milliseconds(LONG))
+    has_left(socket, Deadline::after_milliseconds(LONG))
 }
 
 /// Moves a socket to the kernel as [`leave_at_once`] does, with less patience.
 pub(crate) fn leave_soon(socket: Socket) -> bool {
     leave(socket);
-    has_arrived(socket, arrive, Deadline::after_milliseconds(BRIEF))
+    has_left(socket, Deadline::after_milliseconds(BRIEF))
 }
 
 /// Has what comes for the program come by the kernel, which tells who waits for it. Waits for bells, and not for bytes that lie in the
@@ -95,6 +95,12 @@ pub(crate) fn leave_to_watch(socket: Socket) {
     let is_known = |socket| is_home(socket) || ready::is_ready(socket);
     has_arrived(socket, is_known, Deadline::after_milliseconds(BRIEF));
     watch::settle(socket);
+}
+
+/// Waits until a socket that [leaves](leave) is with the kernel. Returns false at the deadline, or if bytes lie in the ring that the other end
+/// does not send again.
+pub(crate) fn has_left(socket: Socket, deadline: Deadline) -> bool {
+    has_arrived(socket, arrive, deadline)
 }
 
 /// Waits for a socket that goes back, until the deadline.
@@ -110,15 +116,6 @@ fn has_arrived(socket: Socket, arrive: fn(Socket) -> bool, deadline: Deadline) -
         answer_own();
         kernel::sleep_briefly();
     }
-}
-
-/// Returns true if no other process has the socket. A parent closes it soon, if it began this one to serve it.
-fn is_alone_soon(socket: Socket) -> bool {
-    let deadline = Deadline::after_milliseconds(BRIEF);
-    while !socket.is_ours_alone() && !deadline.is_over() {
-        kernel::sleep_briefly();
-    }
-    socket.is_ours_alone()
 }
 
 /// Takes the stream back where the other end does not answer: what lies in the ring comes from there, and then all comes by the kernel.
@@ -182,52 +179,4 @@ fn has_all_come(socket: Socket, receiver: &mut Receiver, from: Side<'_, AtomicU6
     let is_over = kernel::events(socket.fd, libc::POLLRDHUP) != 0;
     receiver.is_home(from).unwrap_or(false)
         || is_over && matches!(receiver.next(from), Ok(Source::Bells(_))) && !receiver.has_any(from)
-}
-
-/// A new program that this process begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum New {
-    /// The new program takes the place of this one.
-    Exec,
-    /// A child becomes it, with the descriptors of this process.
-    Child,
-    /// A child becomes it, with descriptors that may be chosen in a way that is not known here.
-    Chosen,
-}
-
-/// Moves the sockets that a new program inherits to the kernel. Where the other end of one does not answer, the daemon puts another socket
-/// in its place, or, if this process or its parent keeps the socket, the new program gets what a forked child would have, if it runs
-/// under this library, too. A socket for which there is neither is not inherited.
-pub(crate) fn before(new: New) {
-    let deadline = Deadline::after_milliseconds(LONG);
-    // Each asks before any gives: both ends of a connection may be this process's.
-    inherited(new).filter(|socket| socket.place.state() == State::Paired).for_each(ask);
-    inherited(new).for_each(leave);
-    for socket in inherited(new) {
-        if has_arrived(socket, arrive, deadline) || is_closed_on_exec(socket.fd) {
-            continue;
-        }
-        if new == New::Exec && is_alone_soon(socket) {
-            if !relay::take_place(socket) {
-                // The stream has an end rather than wrong bytes.
-                reset::reset(socket);
-            }
-        } else {
-            if sever(socket) {
-                handover::give(socket);
-            }
-            // SAFETY: the command takes a number.
-            unsafe { real::fcntl(socket.fd, libc::F_SETFD, libc::FD_CLOEXEC as usize) };
-        }
-    }
-}
-
-fn inherited(new: New) -> impl Iterator<Item = Socket> {
-    crate::process::sockets().filter(move |socket| new == New::Chosen || !is_closed_on_exec(socket.fd))
-}
-
-fn is_closed_on_exec(fd: libc::c_int) -> bool {
-    // SAFETY: the command takes no argument.
-    let flags = unsafe { real::fcntl(fd, libc::F_GETFD, 0) };
-    flags < 0 || flags & libc::FD_CLOEXEC != 0
 }

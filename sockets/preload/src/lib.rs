@@ -22,6 +22,7 @@ mod doorbell;
 mod errno;
 mod evict;
 mod handover;
+mod inheritance;
 mod join;
 mod kernel;
 mod life;

@@ -1,14 +1,14 @@
 //! Calls that begin other programs, or hand a socket to code that this library does not see.
 
 use super::stream;
-use crate::evict::New;
+use crate::inheritance::{self, New};
 use crate::process::Socket;
 use crate::{evict, handover, life, process, real};
 use libc::{c_char, c_int, c_void, pid_t, posix_spawn_file_actions_t, posix_spawnattr_t};
 
 /// Calls a new program; this one goes on only if there is none.
 fn with_new_program(call: impl FnOnce() -> c_int) -> c_int {
-    evict::before(New::Exec);
+    inheritance::before(New::Exec);
     process::before_exec();
     let failed = call();
     process::exec_failed();
@@ -81,7 +81,7 @@ unsafe extern "C-unwind" fn _Exit(status: c_int) {
 
 /// Calls a new program beside this one.
 fn with_child<T>(new: New, call: impl FnOnce() -> T, is_there: impl FnOnce(&T) -> bool) -> T {
-    evict::before(new);
+    inheritance::before(new);
     let done = call();
     handover::end(is_there(&done));
     done
