@@ -96,6 +96,8 @@ impl Link {
     /// The future is cancellation-safe: the descriptor was sent, or not.
     pub(super) async fn send(&self, descriptor: Descriptor) -> Result<(), Error> {
         self.send_given_back();
+        // A lock on the way of calls, since the queue wakes all who wait for room, and calls of one task keep their order. It is free unless the
+        // queue is full.
         let _turn = self.turn.lock().await;
         self.put_in_queue(descriptor).await
     }

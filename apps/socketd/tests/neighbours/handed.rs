@@ -62,6 +62,18 @@ fn without_a_daemon_the_next_program_has_a_reset() {
     server.expect("reset");
 }
 
+/// Has a server go on with a second reader, of whom it tells first, and read the rest of the stream itself.
+fn is_read_to_the_end(server: &[&str], first: &str, moves: bool) {
+    let machine = Machine::start();
+    let (mut server, mut client) = begin(&machine, server, "busy", moves);
+    server.expect(first);
+    server.expect("rest");
+    client.expect("done");
+    client.go_on();
+    client.expect("ended");
+    server.expect("ended");
+}
+
 /// A child that another program becomes reads a part, and its parent the rest.
 #[test]
 fn a_started_program_and_its_parent_read_one_stream() {
@@ -69,45 +81,22 @@ fn a_started_program_and_its_parent_read_one_stream() {
         return;
     }
     for (how, moves) in [("fork", false), ("spawn", false), ("fork", true), ("subprocess", false)] {
-        let machine = Machine::start();
-        let (mut server, mut client) = begin(&machine, &["shares", how], "busy", moves);
-        server.expect("part");
-        server.expect("rest");
-        client.expect("done");
-        client.go_on();
-        client.expect("ended");
-        server.expect("ended");
+        is_read_to_the_end(&["shares", how], "part", moves);
     }
 }
 
 /// A child without the library does not have the socket, and its parent all of it.
 #[test]
 fn a_started_program_without_the_library_takes_nothing_from_its_parent() {
-    if !has_python() {
-        return;
+    if has_python() {
+        is_read_to_the_end(&["shares", "bare"], "none", false);
     }
-    let machine = Machine::start();
-    let (mut server, mut client) = begin(&machine, &["shares", "bare"], "busy", false);
-    server.expect("none");
-    server.expect("rest");
-    client.expect("done");
-    client.go_on();
-    client.expect("ended");
-    server.expect("ended");
 }
 
 /// A descriptor that is passed on has all bytes, and the one that stays, too.
 #[test]
 fn a_descriptor_that_is_passed_on_has_all_bytes() {
-    if !has_python() {
-        return;
+    if has_python() {
+        is_read_to_the_end(&["passes"], "part", false);
     }
-    let machine = Machine::start();
-    let (mut server, mut client) = begin(&machine, &["passes"], "busy", false);
-    server.expect("part");
-    server.expect("rest");
-    client.expect("done");
-    client.go_on();
-    client.expect("ended");
-    server.expect("ended");
 }

@@ -1,17 +1,12 @@
 //! Relays, asked for as the library does.
 
 use crate::machine::{Machine, as_user};
-use crate::strangers::connection;
+use crate::strangers::{connection, hear, say};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::sockopt::set_socket_linger;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, recvmsg, sendmsg,
-};
 use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
 use std::fs::File;
-use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
-use std::mem::MaybeUninit;
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv6Addr, Shutdown, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -21,26 +16,14 @@ fn memory() -> File {
     memfd_create("test", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap().into()
 }
 
-/// Says hello with some descriptors.
+/// Asks for a relay with some descriptors.
 fn ask(machine: &Machine, files: &[BorrowedFd<'_>]) -> UnixStream {
-    let daemon = UnixStream::connect(machine.socket()).unwrap();
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    assert!(ancillary.push(SendAncillaryMessage::ScmRights(files)));
-    sendmsg(&daemon, &[IoSlice::new(b"bersock~")], &mut ancillary, SendFlags::empty()).unwrap();
-    daemon
+    say(machine, b"bersock~", files)
 }
 
 /// Returns the socket that comes with the reply.
 fn reply(daemon: &UnixStream) -> Option<TcpStream> {
-    let mut bytes = [0; 8];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    recvmsg(daemon, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, RecvFlags::empty()).unwrap();
-    let file = ancillary.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut files) => files.next(),
-        _ => None,
-    });
+    let (bytes, file) = hear::<8>(daemon);
     let stream = TcpStream::from(file?);
     stream.set_nonblocking(false).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

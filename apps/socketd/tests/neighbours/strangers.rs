@@ -9,25 +9,35 @@ use std::fs::File;
 use std::io::{IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 /// Says hello with a descriptor.
 pub(crate) fn hand_over(machine: &Machine, descriptor: BorrowedFd<'_>) -> UnixStream {
+    say(machine, b"bersock\x01", &[descriptor])
+}
+
+/// Sends the first message of a visit, with some descriptors.
+pub(crate) fn say(machine: &Machine, words: &[u8], files: &[BorrowedFd<'_>]) -> UnixStream {
     let daemon = UnixStream::connect(machine.socket()).unwrap();
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    let files = [descriptor];
-    assert!(ancillary.push(SendAncillaryMessage::ScmRights(&files)));
-    sendmsg(&daemon, &[IoSlice::new(b"bersock\x01")], &mut ancillary, SendFlags::empty()).unwrap();
+    assert!(ancillary.push(SendAncillaryMessage::ScmRights(files)));
+    sendmsg(&daemon, &[IoSlice::new(words)], &mut ancillary, SendFlags::empty()).unwrap();
     daemon
 }
 
 /// Returns the code of the answer, and the memory.
 pub(crate) fn answer(daemon: &UnixStream) -> (u8, Option<File>) {
-    let mut bytes = [0; 16];
+    let (bytes, file) = hear::<16>(daemon);
+    (bytes[0], file.map(File::from))
+}
+
+/// Returns the bytes of an answer, and the descriptor that comes with it.
+pub(crate) fn hear<const BYTES: usize>(daemon: &UnixStream) -> ([u8; BYTES], Option<OwnedFd>) {
+    let mut bytes = [0; BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     recvmsg(daemon, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, RecvFlags::empty()).unwrap();
@@ -35,7 +45,7 @@ pub(crate) fn answer(daemon: &UnixStream) -> (u8, Option<File>) {
         RecvAncillaryMessage::ScmRights(mut files) => files.next(),
         _ => None,
     });
-    (bytes[0], file.map(File::from))
+    (bytes, file)
 }
 
 pub(crate) fn connection() -> (TcpStream, TcpStream) {
