@@ -244,11 +244,13 @@ impl Receiver {
         self.carrier += bytes as u64;
     }
 
-    /// Announces that this end sleeps: the sender rings for the next bytes in the ring. Returns false if there are bytes already.
+    /// Announces that this end sleeps: the sender rings for the next bytes in the ring. Returns false if the next bytes are there already,
+    /// or if the sender claims an impossible place, of which the next read tells.
     #[inline]
-    pub fn fall_asleep<W: Word>(&self, side: Side<'_, W>) -> bool {
+    pub fn fall_asleep<W: Word>(&mut self, side: Side<'_, W>) -> bool {
         Consumer::fall_asleep(side.ring);
-        !self.has_bytes(side)
+        // The ring may have bytes before those of the carrier that precede them have come: the kernel wakes this end for these.
+        matches!(self.next(side), Ok(Source::Bells(_) | Source::Carrier))
     }
 
     /// Returns true if the sender rings for the next bytes.

@@ -135,6 +135,24 @@ fn a_sleeper_is_rung_for_once() {
 }
 
 #[test]
+fn a_reader_sleeps_while_bytes_before_the_ring_are_on_their_way() {
+    let mut pair = Pair::new();
+    pair.write(100);
+    let delayed = pair.delay();
+    assert!(pair.enter());
+    pair.write(10);
+    // The move back is seen by a reader that has not followed the move before it.
+    pair.leave();
+    assert!(pair.fall_asleep());
+    pair.deliver(delayed);
+    pair.read(100, |_| ());
+    assert!(!pair.fall_asleep());
+    pair.read_all();
+    assert_eq!(pair.read, pair.written);
+    assert!(pair.fall_asleep());
+}
+
+#[test]
 fn the_toll_is_paid_by_messages_or_bytes() {
     let toll = Toll::default();
     assert!((1..MESSAGES).all(|_| !toll.pays(1)) && toll.pays(1) && !toll.pays(1));

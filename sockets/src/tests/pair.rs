@@ -99,6 +99,17 @@ impl Pair {
         self.written += bytes as u64;
     }
 
+    /// Takes what lies on the carrier off it: the kernel has not delivered it yet.
+    pub(super) fn delay(&mut self) -> VecDeque<u8> {
+        std::mem::take(&mut self.carrier)
+    }
+
+    /// Delivers what was delayed.
+    pub(super) fn deliver(&mut self, mut delayed: VecDeque<u8>) {
+        delayed.append(&mut self.carrier);
+        self.carrier = delayed;
+    }
+
     /// Checks bytes that lie so far before the reader.
     fn check(&self, bytes: &[u8], ahead: u64) {
         for (at, found) in (self.read + ahead..).zip(bytes) {
@@ -222,7 +233,7 @@ impl Pair {
         edge.is_new(side(&self.memory), &self.receiver)
     }
 
-    pub(super) fn fall_asleep(&self) -> bool {
+    pub(super) fn fall_asleep(&mut self) -> bool {
         self.receiver.fall_asleep(side(&self.memory))
     }
 

@@ -48,22 +48,9 @@ fn programs_say_the_same_while_streams_move() {
 /// Signals and other threads in the midst of calls, children, kills, and a lack of descriptors.
 #[test]
 fn hardships_are_borne_with_rings() {
-    endure(|name| !NOT_ALWAYS.contains(&name));
-}
-
-/// Under these, a long stream is now and then wrong or reset, for a reason that is not known: the guide `sockets` says so.
-const NOT_ALWAYS: [&str; 2] = ["disturbed-streams", "write-in-handler"];
-
-#[test]
-#[ignore = "a known fault: a stream is wrong or reset in some runs, as the guide `sockets` says"]
-fn hardships_that_are_not_always_borne() {
-    endure(|name| NOT_ALWAYS.contains(&name));
-}
-
-fn endure(is_wanted: impl Fn(&str) -> bool) {
     let (machine, hardships) = (Machine::start(), Hardships::build().unwrap());
     let behind = behind(&machine);
-    for name in hardships.names().unwrap().into_iter().filter(|name| is_wanted(name)) {
+    for name in hardships.names().unwrap() {
         let lines = hardships.play(&name, &behind).unwrap().lines;
         assert!(!lines.is_empty() && lines.iter().all(|line| line.ends_with(": right")), "{name}: {lines:?}");
     }
