@@ -8,76 +8,47 @@
 //!    | <-- descriptor --- run ◀── engines ◀── caller ◀── server <-- descriptor --- |
 //! ```
 //!
-//! `run` has the tasks of a party; `caller`, `delivery` and `server` have the ways of messages; `link` is a party: an application with its
-//! heaps, or another daemon or a stranger (`peer`, `grpc`) with frames in their place; `services` finds the server of a call, and knows the
-//! policies; `routing` has the peers of other machines, among which `balance` chooses.
+//! A caller comes in at one of the `doors`, and its calls go their way in `calling`, by the rooms below: each uses those under it alone.
+//!
+//! | room | contents |
+//! |---|---|
+//! | `program` | the command line, and the daemon that it starts |
+//! | `operators` | the orders of operators, and the counts that they see |
+//! | `doors` | the sockets and ports: applications attach there, other daemons (`peer`) and strangers (`grpc`) connect |
+//! | `calling` | the tasks of a party, and the way of its calls |
+//! | `state` | the settings and services that all parties have in common |
+//! | `admission` | the certificates of gRPC, and the parties that are not taken |
+//! | `libraries` | the kinds of engines |
+//! | `destinations` | the server of a call, on this machine or at the end of a route |
+//! | `parties` | a party, with its calls: an application with its heaps, or another daemon or a stranger with frames in their place |
+//! | `failures` | the codes, texts and details of failures |
+//! | `schemas` | the schemas of services, with their plans |
+//! | `messages` | the messages of parties, in heaps and as frames |
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
-mod arguments;
-mod attach;
-mod balance;
-mod caller;
-mod calls;
-mod code;
-mod common;
-mod daemon;
-mod dedicated;
-mod delivery;
-mod details;
-mod elsewhere;
-mod end;
-mod fair_queue;
-mod given;
-mod grpc;
-mod grpc_tls;
-mod handshake_turns;
-mod kinds;
-mod lends;
-mod link;
-mod lobby;
-mod mappings;
-mod memory;
-mod metrics;
-mod not_taken_counts;
-mod numbered;
-mod operator;
-mod orders;
-mod origin;
-mod outbox;
-mod peer;
-mod peer_addr;
-mod places;
-mod plans;
-mod refusals;
-mod reserved;
-mod rooms;
-mod route;
-mod routes;
-mod routing;
-mod rows;
-mod run;
-mod sending;
-mod sends;
-mod server;
-mod services;
+mod admission;
+mod calling;
+mod destinations;
+mod doors;
+mod failures;
+mod libraries;
+mod messages;
+mod operators;
+mod parties;
+mod program;
+mod schemas;
 mod state;
 pub mod testing;
-mod text;
-mod threads;
-mod trial;
-mod typed;
-mod unix_door;
-mod way;
 
-pub use arguments::Arguments;
+pub use admission::grpc_tls::GrpcTls;
 pub use bertha_managed::Change;
-pub use daemon::{Daemon, Settings};
-pub use grpc_tls::GrpcTls;
-pub use operator::Operator;
-pub use peer::{PeerTls, Peers};
-pub use peer_addr::PeerAddr;
-pub use route::Route;
-pub use routes::Routes;
-pub use sending::Sending;
+pub use destinations::peer_addr::PeerAddr;
+pub use destinations::route::Route;
+pub use destinations::route_list::Routes;
+pub use doors::peer::{PeerTls, Peers};
+pub use messages::rows::sending::Sending;
+pub use operators::operator::Operator;
+pub use program::arguments::Arguments;
+pub use program::daemon::{Daemon, Settings};

@@ -1,14 +1,16 @@
 //! The settings and services that all applications of a daemon have in common.
 
-use crate::dedicated::Dedicated;
-use crate::grpc_tls::Servers;
-use crate::kinds::Kinds;
-use crate::plans::{By, Name, Plans};
-use crate::refusals::NotTaken;
-use crate::services::Services;
-use crate::typed::Typed;
+pub(crate) mod dedicated;
+
+use crate::admission::grpc_tls::Servers;
+use crate::admission::refusals::NotTaken;
+use crate::destinations::services::Services;
+use crate::libraries::kinds::Kinds;
+use crate::schemas::plans::{By, Name, Plans};
+use crate::schemas::typed::Typed;
 use bertha_core::{Error, ErrorKind};
 use bertha_datapath_shm::{Users, Waiting};
+use dedicated::Dedicated;
 use std::future::pending;
 use std::io;
 use std::sync::Arc;

@@ -4,6 +4,6 @@
 
 mod between;
 
-pub use crate::grpc::testing as grpc;
-pub use crate::peer::testing as greeting;
+pub use crate::doors::grpc::testing as grpc;
+pub use crate::doors::peer::testing as greeting;
 pub use between::Between;

@@ -1,15 +1,15 @@
 //! A daemon between two others.
 
-use crate::common::Common;
-use crate::dedicated::Dedicated;
-use crate::end::end;
-use crate::grpc_tls::{GrpcTls, Servers};
-use crate::kinds::Kinds;
-use crate::link::Link;
-use crate::services::{Dial, Services};
+use crate::admission::grpc_tls::{GrpcTls, Servers};
+use crate::calling::end::end;
+use crate::calling::{caller, server};
+use crate::destinations::services::{Dial, Services};
+use crate::libraries::kinds::Kinds;
+use crate::messages::memory::common::Common;
+use crate::parties::link::Link;
+use crate::schemas::typed::Typed;
 use crate::state::State;
-use crate::typed::Typed;
-use crate::{caller, server};
+use crate::state::dedicated::Dedicated;
 use bertha_core::Buf;
 use bertha_datapath_shm::{Users, Waiting};
 use bertha_managed::Descriptor;

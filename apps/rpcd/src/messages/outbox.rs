@@ -1,0 +1,214 @@
+//! The news of a party, until it has heard them.
+
+mod fair_queue;
+
+use crate::messages::interpreter_view::into_buf;
+use crate::messages::rows::outgoing::Outgoing;
+use crate::messages::to_party::{Lends, Waiting};
+use bertha_core::{Base, Buf, Error, Gathered};
+use bertha_managed::heap::Region;
+use bertha_managed::{Descriptor, Done, Party};
+use bertha_schemas::{Frame, PrivateMemory, Room};
+use fair_queue::FairQueue;
+use std::collections::HashSet;
+use std::mem;
+
+/// Maximum number of requests and cancellations that a party hears at once. Those behind them are heard by turns of the callers, so that a
+/// caller with few calls does not stand behind all of another.
+const TURN: usize = 64;
+
+/// The descriptors that a party has to hear, and the messages that belong to them.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    pub(crate) lends: Lends,
+    descriptors: Vec<Descriptor>,
+    /// Number of requests and cancellations among the descriptors.
+    calls: usize,
+    /// Requests and cancellations that are heard later. The room for requests bounds them.
+    later: FairQueue<Descriptor>,
+    done: Done,
+    /// Messages of the party that two have to give up before it hears of it: the connection that sends them, and the call.
+    kept: HashSet<u32>,
+}
+
+/// The message that tells a party of a descriptor.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// The bytes.
+    Whole(Buf),
+    /// Bytes, and behind them rows in the heap of an application.
+    InParts(Gathered),
+}
+
+/// The regions that came since the last look.
+#[derive(Debug)]
+pub(crate) struct News {
+    /// Regions of the receive heap, and the number of bytes of all of its regions.
+    pub(crate) regions: Vec<Region>,
+    pub(crate) granted: usize,
+}
+
+impl Outbox {
+    pub(crate) fn new(lends: Lends) -> Self {
+        let (done, kept) = Default::default();
+        Self { lends, descriptors: Vec::new(), calls: 0, later: FairQueue::new(), done, kept }
+    }
+
+    pub(crate) fn push(&mut self, descriptor: Descriptor) {
+        if let Descriptor::Request { call, .. } | Descriptor::Cancellation { call } = descriptor {
+            if self.calls >= TURN || !self.later.is_empty() {
+                return self.later.push(Party::of(call), descriptor);
+            }
+            self.calls += 1;
+        }
+        self.descriptors.push(descriptor);
+    }
+
+    /// Makes the next end of the need for a message none.
+    pub(crate) fn keep(&mut self, message: u32) {
+        self.kept.insert(message);
+    }
+
+    /// Adds the number of a message that is needed no more. Returns true if the party has to hear of it now, and not with other news.
+    pub(crate) fn done(&mut self, message: u32) -> bool {
+        if !self.kept.is_empty() && self.kept.remove(&message) {
+            return false;
+        }
+        let has_room = self.done.push(message);
+        if !has_room {
+            self.close_done();
+            self.done.push(message);
+        }
+        !has_room
+    }
+
+    /// Returns the number of descriptors besides requests and cancellations.
+    pub(crate) fn answers(&self) -> usize {
+        self.descriptors.len() - self.calls
+    }
+
+    /// Puts the descriptors of a turn into a buffer that is empty.
+    pub(crate) fn take(&mut self, descriptors: &mut Vec<Descriptor>) -> News {
+        self.close_done();
+        mem::swap(&mut self.descriptors, descriptors);
+        let room = TURN.saturating_sub(mem::take(&mut self.calls));
+        descriptors.extend(std::iter::from_fn(|| self.later.pop()).take(room));
+        let (regions, granted) = self.lends.take_new_regions();
+        News { regions, granted }
+    }
+
+    /// Returns true if there are descriptors for another turn.
+    pub(crate) fn has_more(&self) -> bool {
+        !self.later.is_empty()
+    }
+
+    /// Takes the message of a descriptor.
+    pub(crate) fn waiting(&mut self, descriptor: &Descriptor) -> Option<Outgoing> {
+        match &mut self.lends {
+            Lends::Heap(_) => None,
+            Lends::Frames(waiting) => waiting.take(descriptor.message().number),
+        }
+    }
+
+    /// Returns what tells a party of a descriptor, in front of its message if there is one.
+    pub(crate) fn told_of(&mut self, descriptor: Descriptor, base: &impl Base) -> Result<Told, Error> {
+        let Some(mut message) = self.waiting(&descriptor) else {
+            return bytes_of(descriptor, base).map(Told::Whole);
+        };
+        let head = descriptor.to_bytes();
+        message.frame.bytes(Frame::MESSAGE, head.len()).copy_from_slice(&head);
+        let (frame, rows, held) = message.into_parts();
+        let bytes = self.bytes_of(frame, base, !rows.is_empty())?;
+        if rows.is_empty() {
+            return Ok(Told::Whole(bytes));
+        }
+        let at_once = match &self.lends {
+            Lends::Frames(waiting) => waiting.sending().at_once(),
+            Lends::Heap(_) => usize::MAX,
+        };
+        Ok(Told::InParts(Gathered::new(bytes, rows).at_once(at_once).holding(held)))
+    }
+
+    /// Makes a buffer of a frame, which rows may follow.
+    fn bytes_of(&mut self, frame: PrivateMemory, base: &impl Base, has_rows: bool) -> Result<Buf, Error> {
+        // A short frame is copied, so that its memory is used again. A long one would cost more to copy.
+        if !Waiting::is_short(&frame) && base.reserved() <= PrivateMemory::HEADROOM {
+            return into_buf(frame);
+        }
+        let bytes = if has_rows {
+            // A stream puts its own header in front, too.
+            Buf::copy_of(frame.as_bytes(), PrivateMemory::HEADROOM)
+        } else {
+            base.buffer(frame.used()).map(|mut bytes| {
+                bytes.copy_from_slice(frame.as_bytes());
+                bytes
+            })
+        };
+        if let Lends::Frames(waiting) = &mut self.lends {
+            waiting.keep(frame);
+        }
+        bytes
+    }
+
+    /// Puts the numbers of messages that are needed no more among the descriptors.
+    fn close_done(&mut self) {
+        if !self.done.numbers().is_empty() {
+            self.descriptors.push(Descriptor::Done(mem::take(&mut self.done)));
+        }
+    }
+}
+
+/// Returns the bytes of a descriptor whose message lies elsewhere, or that has none.
+pub(crate) fn bytes_of(descriptor: Descriptor, base: &impl Base) -> Result<Buf, Error> {
+    let head = descriptor.to_bytes();
+    let mut bytes = base.buffer(head.len())?;
+    bytes.copy_from_slice(&head);
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::messages::memory::common::Common;
+    use crate::messages::to_party::Waiting;
+    use bertha_managed::InHeap;
+
+    #[test]
+    fn calls_are_no_answers() {
+        let mut outbox = Outbox::new(Lends::Frames(Waiting::new(0, Common::new(0))));
+        let message = InHeap::default();
+        outbox.push(Descriptor::Request { call: 1, method: 0, message, milliseconds: 0, trace: None });
+        outbox.push(Descriptor::Response { call: 1, message });
+        outbox.push(Descriptor::Cancellation { call: 2 });
+        assert_eq!(outbox.answers(), 1);
+        let mut descriptors = Vec::new();
+        assert_eq!(outbox.take(&mut descriptors).granted, 0);
+        assert_eq!((outbox.answers(), descriptors.len()), (0, 3));
+    }
+
+    #[test]
+    fn a_caller_with_few_calls_does_not_stand_behind_all_of_another() {
+        let mut outbox = Outbox::new(Lends::Frames(Waiting::new(0, Common::new(0))));
+        let request = |party, number| {
+            let (call, message) = (Party(party).call(number), InHeap::default());
+            Descriptor::Request { call, method: 0, message, milliseconds: 0, trace: None }
+        };
+        (0..1000).for_each(|number| outbox.push(request(0, number)));
+        outbox.push(request(1, 1000));
+        outbox.push(Descriptor::Cancellation { call: Party(1).call(1000) });
+        let party = |descriptor: &Descriptor| match descriptor {
+            Descriptor::Request { call, .. } | Descriptor::Cancellation { call } => Party::of(*call).0,
+            other => panic!("{other:?}"),
+        };
+        let mut turn = || {
+            let mut heard = Vec::new();
+            outbox.take(&mut heard);
+            (heard.iter().map(party).collect::<Vec<_>>(), outbox.has_more())
+        };
+        assert_eq!(turn(), (vec![0; TURN], true));
+        let (second, _) = turn();
+        assert_eq!(second[..5], [0, 1, 0, 1, 0]);
+        let turns = std::iter::from_fn(|| Some(turn()).filter(|(_, has_more)| *has_more)).count();
+        assert_eq!(turns, 13, "64 at once");
+    }
+}
