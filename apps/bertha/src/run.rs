@@ -17,8 +17,8 @@ use std::str::FromStr;
 const LIBRARY: &str = "libbertha_sockets.so";
 
 /// Runs a program that knows nothing of Bertha: its TCP connections to others that run so, on this machine, go through memory that the
-/// two share, and everything else through the kernel as before. Without a daemon, everything does. With a stack, its TCP connections are
-/// carried by that stack instead, and without a daemon they fail.
+/// two share, and everything else through the kernel as before. Without a daemon, everything does. With a stack or a device, its TCP
+/// connections are carried by that instead, and without a daemon they fail.
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// The socket of `bertha-socketd`.
@@ -27,13 +27,13 @@ pub(crate) struct Run {
     /// The shared library, which by default lies beside this program, or in `../lib`.
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
-    /// Lets the program with this file name alone use memory or a stack, and not those that it starts; or several, by several options.
+    /// Lets the program with this file name alone use memory, a stack or a device, and not those that it starts; or several, by several options.
     #[arg(long = "program", value_name = "NAME")]
     programs: Vec<String>,
-    /// Lets connections with this port, at either end, alone use memory or a stack; or several.
+    /// Lets connections with this port, at either end, alone use memory, a stack or a device; or several.
     #[arg(long = "port", value_name = "PORT")]
     ports: Vec<u16>,
-    /// Lets connections with this address, at either end, alone use memory or a stack, or with those that begin with these bits; or several.
+    /// Lets connections with this address, at either end, alone use memory, a stack or a device, or with those that begin with these bits; or several.
     #[arg(long = "address", value_name = "PREFIX")]
     addresses: Vec<Prefix>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! The stack of `bertha run`.
+//! The stack or the device of `bertha run`.
 
 use crate::keys::KeyOptions;
 use crate::site::datapaths;
@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// The options of a stack under a program that knows nothing of Bertha.
+/// The options of what carries the connections of a program that knows nothing of Bertha.
 #[derive(Debug, Args)]
 pub(crate) struct StackOptions {
     /// The stack that carries the program's TCP connections, those that it makes and those that it accepts: Chunnels, top first. The
@@ -18,6 +18,10 @@ pub(crate) struct StackOptions {
     /// a stack that has none.
     #[arg(long, value_name = "STACK")]
     stack: Option<Stack>,
+    /// The datapath whose own TCP carries the program's TCP connections as it is, in the place of the kernel's: `dpdk-tcp` over the port that
+    /// the environment of `bertha-socketd` describes. The other end is any program. `--address` limits it to what is behind the device.
+    #[arg(long, value_name = "DATAPATH", value_parser = datapaths(Transport::is_plain), conflicts_with = "stack")]
+    device: Option<Transport>,
     /// The datapath of the stack, one with addresses of IP, to which programs connect.
     #[arg(long, value_parser = datapaths(is_of_daemon), default_value_t = Transport::Udp, requires = "stack")]
     over: Transport,
@@ -30,15 +34,24 @@ impl StackOptions {
     pub(crate) fn settings(&self, daemon: &Path) -> Result<Option<String>, Error> {
         let invalid = |what: String| Error::new(ErrorKind::Invalid, what);
         let given = self.keys.given()?;
-        let Some(stack) = &self.stack else {
-            let Some((name, _)) = given.first() else { return Ok(None) };
-            // A user who gives keys must not get clear text.
-            return Err(invalid(format!("--{name} is for a stack, and there is no --stack")));
-        };
-        let stack = for_bytes(&stack.to_string(), self.over);
-        self.check(&stack.parse()?)?;
+        let mut all = Vec::new();
+        match (&self.stack, self.device) {
+            (Some(stack), _) => {
+                let stack = for_bytes(&stack.to_string(), self.over);
+                self.check(&stack.parse()?)?;
+                all.extend([("stack", stack), ("over", self.over.to_string())]);
+                all.extend(given);
+            }
+            (None, device) => {
+                if let Some((name, _)) = given.first() {
+                    // A user who gives keys must not get clear text.
+                    return Err(invalid(format!("--{name} is for a stack, and there is no --stack")));
+                }
+                let Some(device) = device else { return Ok(None) };
+                all.push(("device", device.to_string()));
+            }
+        }
         let mut settings = String::new();
-        let all = [("stack", stack), ("over", self.over.to_string())].into_iter().chain(given);
         for (name, value) in all {
             if value.contains('\n') {
                 return Err(invalid(format!("the value of --{name} has more than one line")));
@@ -51,7 +64,7 @@ impl StackOptions {
         }
         // What is to be encrypted must not go through the kernel in clear because nobody noticed.
         UnixStream::connect(daemon).map_err(|error| {
-            Error::of_file(format_args!("no daemon carries the stack: {}", daemon.display()), error)
+            Error::of_file(format_args!("no daemon carries the connections: {}", daemon.display()), error)
         })?;
         Ok(Some(settings))
     }
@@ -113,7 +126,16 @@ mod tests {
         let lacks = ["--stack", "tls", "--over", "tcp", "--tls-ca", "/nowhere/ca.pem"];
         assert!(refusal(&lacks).contains("/nowhere/ca.pem"), "{}", refusal(&lacks));
         let is_there = refusal(&["--stack", "checksum", "--over", "tcp"]);
-        assert!(is_there.contains("no daemon carries the stack"), "{is_there}");
+        assert!(is_there.contains("no daemon carries the connections"), "{is_there}");
+    }
+
+    #[test]
+    fn a_device_is_tcp_without_stack_and_keys() {
+        assert!(refusal(&["--device", "tcp"]).contains("no daemon carries the connections"));
+        assert!(refusal(&["--device", "tcp", "--key-file", "key"]).contains("there is no --stack"));
+        for wrong in [&["run", "--device", "udp"][..], &["run", "--device", "tcp", "--stack", "tls"]] {
+            assert!(Options::try_parse_from(wrong).is_err(), "{wrong:?}");
+        }
     }
 
     #[test]
@@ -126,7 +148,7 @@ mod tests {
         }
         for (stack, over) in [("", "tcp"), ("checksum|reliable", "udp"), ("reliable", "udp")] {
             let is_taken = refusal(&["--stack", stack, "--over", over]);
-            assert!(is_taken.contains("no daemon carries the stack"), "{stack}: {is_taken}");
+            assert!(is_taken.contains("no daemon carries the connections"), "{stack}: {is_taken}");
         }
     }
 

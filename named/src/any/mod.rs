@@ -4,6 +4,7 @@ mod connecting;
 mod known;
 mod listening;
 mod negotiated;
+mod plain;
 
 pub use connecting::Connecting;
 pub(crate) use connecting::host_of;

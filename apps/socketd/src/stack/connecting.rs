@@ -1,10 +1,11 @@
 //! Connections that programs make.
 
 use super::carrier::Carrier;
+use super::plan::{Plan, Told};
 use super::request::Request;
 use super::roll::Entry;
 use super::{Engine, number_of, pump, reply, route};
-use bertha_named::{AnyConnection, Connecting};
+use bertha_named::AnyConnection;
 use bertha_runtime::tokio::Credentials;
 use nix::libc;
 use std::net::SocketAddr;
@@ -29,13 +30,10 @@ pub(super) fn connect(engine: &Rc<Engine>, visitor: &UnixStream, owner: Credenti
         }
     };
     reply(visitor, Ok(program.as_fd()));
-    let entry = engine.enter(owner, [None, Some(peer)], request.what());
+    let entry = engine.enter(owner, [None, Some(peer)], Told(&request).to_string());
     let engine = engine.clone();
     spawn_local(async move {
-        let connected = async {
-            let plan = request.plan()?;
-            plan.over.run(Connecting::new(plan.stack, &peer.to_string(), plan.options)).await
-        };
+        let connected = async { Plan::of(&request)?.connect(peer).await };
         match connected.await {
             Ok(connection) => carry(&engine, entry, connection, own, peer).await,
             Err(error) => {

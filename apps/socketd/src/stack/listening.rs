@@ -1,11 +1,12 @@
 //! Listeners of programs.
 
 use super::carrier::Carrier;
+use super::plan::{Plan, Told};
 use super::request::Request;
 use super::{Engine, SOCKETS, number_of, pump, reply, route};
 use crate::message;
 use bertha_core::{Addr, Error, ErrorKind};
-use bertha_named::{AnyConnection, AnyIncoming, Listened, Listening};
+use bertha_named::{AnyConnection, AnyIncoming, Listened};
 use bertha_runtime::tokio::Credentials;
 use bertha_sockets_machine::device::{ARRIVED, PLACE, Place};
 use nix::libc;
@@ -36,13 +37,10 @@ pub(super) async fn listen(
     request: Request,
     socket: &OwnedFd,
 ) {
-    let (place, what) = (request.place, request.what());
+    let (place, what) = (request.place, Told(&request).to_string());
     // The program's socket has the port until the queue takes its place.
     let _ = sockopt::set_socket_reuseaddr(socket, true);
-    let once = async || {
-        let plan = request.plan()?;
-        plan.over.run(Listening::new(plan.stack, &place.to_string(), plan.options)).await
-    };
+    let once = async || Plan::of(&request)?.listen(place).await;
     let listened = async {
         let begun = Instant::now();
         loop {

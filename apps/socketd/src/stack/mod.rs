@@ -1,4 +1,5 @@
-//! The engine that carries the connections of programs by stacks of Bertha, which `bertha run --stack` names.
+//! The engine that carries the connections of programs by stacks of Bertha, which `bertha run --stack` names, or by the TCP of a device,
+//! which `--device` names.
 //!
 //! It serves the user of the daemon alone: it reads the files of keys that a program names, and its addresses are those of the daemon's
 //! namespace.
@@ -6,6 +7,7 @@
 mod carrier;
 mod connecting;
 mod listening;
+mod plan;
 mod pump;
 mod request;
 mod roll;

@@ -1,8 +1,6 @@
 //! The request of a program: a place, and the settings of its stack.
 
 use crate::hello::Wish;
-use bertha_core::{Error, ErrorKind};
-use bertha_named::{Options, Stack, Transport};
 use bertha_sockets_machine::device::{HEAD, read_head};
 use std::io;
 use std::net::SocketAddr;
@@ -16,14 +14,6 @@ pub(super) struct Request {
     /// The address to connect to, or to listen at.
     pub(super) place: SocketAddr,
     settings: String,
-}
-
-/// The settings of a stack.
-#[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) stack: Stack,
-    pub(super) over: Transport,
-    pub(super) options: Options,
 }
 
 /// The time that a visitor has for it, which sends it with its hello.
@@ -67,31 +57,8 @@ impl Request {
         }
     }
 
-    /// Returns the settings for people.
-    pub(super) fn what(&self) -> String {
-        let value = |name| self.entries().find(|(found, _)| *found == name).map_or("", |(_, value)| value);
-        format!("{} over {}", value("stack"), value("over"))
-    }
-
-    fn entries(&self) -> impl Iterator<Item = (&str, &str)> {
+    /// Returns the name and the value of each setting.
+    pub(super) fn settings(&self) -> impl Iterator<Item = (&str, &str)> {
         self.settings.lines().filter_map(|line| line.split_once('='))
-    }
-
-    /// Reads the settings.
-    pub(super) fn plan(&self) -> Result<Plan, Error> {
-        let (mut stack, mut over, mut options) = (None, None, Options::default());
-        for (name, value) in self.entries() {
-            match name {
-                "stack" => stack = Some(value.parse()?),
-                "over" => over = Some(value.parse()?),
-                _ => options.set(name, value)?,
-            }
-        }
-        // A connection that loses bytes must not be taken for TCP.
-        options.settings.floor = options.settings.floor | Stack::BYTE_STREAM;
-        match (stack, over) {
-            (Some(stack), Some(over)) => Ok(Plan { stack, over, options }),
-            _ => Err(Error::new(ErrorKind::Invalid, "the program names no stack or no datapath")),
-        }
     }
 }

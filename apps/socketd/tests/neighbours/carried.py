@@ -9,9 +9,14 @@ import socket
 import sys
 import threading
 
+# The address of servers, that to which they bind, and that from which clients come.
+HOST = os.environ.get("CARRIED_HOST", "127.0.0.1")
+BIND = os.environ.get("CARRIED_BIND", HOST)
+PEER = os.environ.get("CARRIED_PEER", HOST)
+
 
 def serve():
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = socket.create_server((BIND, 0))
     print(listener.getsockname()[1], flush=True)
     while True:
         connection, address = listener.accept()
@@ -19,7 +24,7 @@ def serve():
 
 
 def answer(connection, address):
-    assert connection.getpeername() == address and address[0] == "127.0.0.1" and address[1] > 0, address
+    assert connection.getpeername() == address and address[0] == PEER and address[1] > 0, address
     # Without a buffer, so that bytes stay unread.
     file = connection.makefile("rb", 0)
     wish = file.readline().strip().decode()
@@ -46,7 +51,7 @@ def answer(connection, address):
 
 
 def connect(port):
-    return socket.create_connection(("127.0.0.1", port))
+    return socket.create_connection((HOST, port))
 
 
 def fails(number, call, *arguments):
@@ -67,7 +72,7 @@ def whole(connection):
 
 def addresses(port):
     with connect(port) as client:
-        assert client.getpeername() == ("127.0.0.1", port), client.getpeername()
+        assert client.getpeername() == (HOST, port), client.getpeername()
         assert client.getsockopt(socket.SOL_SOCKET, socket.SO_PROTOCOL) == socket.IPPROTO_TCP
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         assert client.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
@@ -93,31 +98,29 @@ def waiting(port):
     client.setblocking(False)
     poll = select.epoll()
     poll.register(client, select.EPOLLOUT)
-    assert client.connect_ex(("127.0.0.1", port)) == errno.EINPROGRESS
+    assert client.connect_ex((HOST, port)) == errno.EINPROGRESS
     fails(errno.EAGAIN, client.recv, 1)
     assert poll.poll(10) == [(client.fileno(), select.EPOLLOUT)]
     assert client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
-    assert client.connect_ex(("127.0.0.1", port)) == 0
-    fails(errno.EISCONN, client.connect, ("127.0.0.1", port))
+    assert client.connect_ex((HOST, port)) == 0
+    fails(errno.EISCONN, client.connect, (HOST, port))
     client.close()
 
 
 def refused():
     """Nobody listens there, which the program hears as it does from TCP."""
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))
-        place = nobody.getsockname()
-        client = socket.socket()
-        fails(errno.ECONNREFUSED, client.connect, place)
-        client = socket.socket()
-        client.setblocking(False)
-        assert client.connect_ex(place) == errno.EINPROGRESS
-        poll = select.poll()
-        poll.register(client, select.POLLOUT)
-        [(_, events)] = poll.poll(20000)
-        assert events & select.POLLERR, events
-        assert client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNREFUSED
-        fails(errno.ENOTCONN, client.getpeername)
+    place = (HOST, 1)
+    client = socket.socket()
+    fails(errno.ECONNREFUSED, client.connect, place)
+    client = socket.socket()
+    client.setblocking(False)
+    assert client.connect_ex(place) == errno.EINPROGRESS
+    poll = select.poll()
+    poll.register(client, select.POLLOUT)
+    [(_, events)] = poll.poll(20000)
+    assert events & select.POLLERR, events
+    assert client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNREFUSED
+    fails(errno.ENOTCONN, client.getpeername)
 
 
 def unbound():
@@ -156,12 +159,13 @@ def main():
     if work == "serve":
         serve()
     port = int(arguments[0]) if arguments else 0
-    if work == "talk":
+    if work in ("talk", "talk-plainly"):
         addresses(port)
         half(port)
         waiting(port)
         refused()
-        unbound()
+        if work == "talk":
+            unbound()
         cut(b"abort", port, False)
     elif work == "cut":
         cut(b"die", port, False)

@@ -13,6 +13,9 @@ use tempfile::TempDir;
 
 const RELIABLE: &str = "stack=ordered,reliable\nover=udp\n";
 
+/// The programs that are carried.
+pub(crate) const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/neighbours/carried.py");
+
 /// Returns a command whose sockets are carried by a stack.
 fn carried(machine: &Machine, settings: &str, program: &str) -> Command {
     let mut command = machine.command(program);
@@ -20,10 +23,9 @@ fn carried(machine: &Machine, settings: &str, program: &str) -> Command {
     command
 }
 
-fn python(machine: &Machine, settings: &str, arguments: &[&str]) -> Program {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/neighbours/carried.py");
+pub(crate) fn python(machine: &Machine, settings: &str, arguments: &[&str]) -> Program {
     let mut command = carried(machine, settings, "/usr/bin/python3");
-    command.arg(script).args(arguments);
+    command.arg(SCRIPT).args(arguments);
     Program::start(command)
 }
 

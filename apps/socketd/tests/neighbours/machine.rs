@@ -52,11 +52,13 @@ pub(crate) struct Machine {
 
 impl Machine {
     pub(crate) fn start() -> Self {
+        Self::start_by(Command::new(env!("CARGO_BIN_EXE_bertha-socketd")))
+    }
+
+    /// Starts the daemon by a command, to which its arguments are added.
+    pub(crate) fn start_by(mut daemon: Command) -> Self {
         let folder = TempDir::new().unwrap();
-        let daemon = Command::new(env!("CARGO_BIN_EXE_bertha-socketd"))
-            .arg("--socket")
-            .arg(folder.path().join("sockets.sock"))
-            .spawn();
+        let daemon = daemon.arg("--socket").arg(folder.path().join("sockets.sock")).spawn();
         let machine = Self { daemon: Killed(daemon.unwrap()), folder };
         while UnixStream::connect(machine.socket()).is_err() {
             std::thread::sleep(Duration::from_millis(5));

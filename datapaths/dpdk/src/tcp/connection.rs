@@ -2,7 +2,7 @@
 
 use super::{QUEUE, TcpBase};
 use crate::device::Device;
-use crate::queue::streams::{Events, NAME, failure};
+use crate::queue::streams::{Events, NAME, Stream, failure};
 use crate::queue::{Queue, QueueState, wait_for};
 use bertha_core::{Buf, Connection, Error, ErrorKind, Octets, Statistics};
 use bertha_netstack::Flow;
@@ -145,11 +145,22 @@ impl<Data> TcpConnection<Data> {
         tcp.flush(network, connections);
     }
 
+    /// Breaks the connection off. What was not sent is lost, and the peer gets a reset: its calls fail with
+    /// [`Reset`](ErrorKind::Reset), where they would end after a mere drop.
+    pub fn abort(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+        self.end_by(Stream::abort);
+    }
+
     /// Closes this end of the stream, and wakes the waiting futures.
     fn end(&self) {
+        self.end_by(Stream::close);
+    }
+
+    fn end_by(&self, end: impl FnOnce(&mut Stream)) {
         let mut state = self.queue().lock();
         if let Some(stream) = state.tcp.streams.get_mut(self.key) {
-            stream.close();
+            end(stream);
         }
         self.transmit(&mut state);
         for event in [self.events.receive, self.events.send] {

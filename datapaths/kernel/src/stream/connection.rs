@@ -136,7 +136,7 @@ impl<S: StreamSocket, Data: Octets> StreamConnection<S, Data> {
         }
     }
 
-    fn stream(&self) -> &S {
+    pub(crate) fn stream(&self) -> &S {
         self.endpoint.socket().socket()
     }
 

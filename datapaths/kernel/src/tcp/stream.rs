@@ -1,8 +1,8 @@
 //! A TCP socket as a stream socket.
 
 use super::NAME;
-use crate::stream::StreamSocket;
-use bertha_core::Addr;
+use crate::stream::{StreamConnection, StreamSocket};
+use bertha_core::{Addr, Octets};
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
 use std::time::Duration;
@@ -10,6 +10,15 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// The questions for a sign of life that a peer may leave unanswered. They take as long again as the silence before them.
 const QUESTIONS: u32 = 5;
+
+impl<Data: Octets> StreamConnection<TcpStream, Data> {
+    /// Breaks the connection off. What was not sent is lost, and the drop of the connection, which has to follow, resets it: the peer's calls
+    /// fail with [`Reset`](bertha_core::ErrorKind::Reset), where they would end after a mere drop.
+    pub fn abort(&self) {
+        // A socket that the system does not know any more has no peer to tell.
+        let _ = SockRef::from(self.stream()).set_linger(Some(Duration::ZERO));
+    }
+}
 
 impl StreamSocket for TcpStream {
     const NAME: &'static str = NAME;

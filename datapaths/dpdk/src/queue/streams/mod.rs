@@ -13,7 +13,7 @@ mod wire;
 use bertha_core::{Error, ErrorKind};
 pub(crate) use drive::{Driver, Segment};
 use std::borrow::Cow;
-pub(crate) use stream::Settings;
+pub(crate) use stream::{Settings, Stream};
 pub(crate) use table::Events;
 
 /// Name of the datapath in errors.

@@ -439,6 +439,11 @@ impl Stream {
         self.owing = None;
     }
 
+    /// Ends the connection at once by a reset.
+    pub(crate) fn abort(&mut self) {
+        self.break_off(StreamEnd::Reset);
+    }
+
     /// Closes this end of the stream, behind the messages that it was given.
     pub(crate) fn close(&mut self) {
         self.closing = true;

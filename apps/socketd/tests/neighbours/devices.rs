@@ -1,0 +1,139 @@
+//! Programs whose TCP a device carries, with programs at its other end that the kernel serves.
+
+use crate::carried::{SCRIPT, python};
+use crate::machine::{Machine, Program, has_python, library};
+use bertha_named::Transport;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The kernel's TCP in the place of a device: the daemon carries as it does with another.
+const KERNEL: &str = "device=tcp\n";
+
+/// What a program sees of a server, and of one that dies.
+const WORKS: [&str; 3] = ["talk-plainly", "cut-half", "cut"];
+
+fn native(arguments: &[&str]) -> Program {
+    let mut command = Command::new("/usr/bin/python3");
+    command.arg(SCRIPT).args(arguments);
+    Program::start(command)
+}
+
+#[test]
+fn any_program_is_the_other_end_of_plain_tcp() {
+    if !has_python() {
+        return;
+    }
+    let machine = Machine::start();
+    for work in WORKS {
+        let mut server = python(&machine, KERNEL, &["serve"]);
+        native(&[work, &server.line()]).expect("done");
+        let mut server = native(&["serve"]);
+        python(&machine, KERNEL, &[work, &server.line()]).expect("done");
+    }
+    let refused = machine.list();
+    assert!(refused.iter().any(|line| line[3] == "nowhere" && line[2] == "127.0.0.1:1"), "{refused:?}");
+}
+
+/// A namespace, which is removed when the value is dropped.
+struct Namespace(String);
+
+impl Namespace {
+    fn new() -> Self {
+        let namespace = Self(format!("bsd-{}", std::process::id()));
+        assert!(ip(&["netns", "add", &namespace.0]));
+        namespace
+    }
+
+    /// Returns the command of a program in the namespace, whose environment has some more variables.
+    fn command(&self, program: impl AsRef<Path>, more: &[String]) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.0, "env"]).args(more).arg(program.as_ref());
+        command
+    }
+
+    fn python(&self, more: &[String], arguments: &[&str]) -> Program {
+        let mut command = self.command("/usr/bin/python3", more);
+        command.arg(SCRIPT).args(arguments);
+        Program::start(command)
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        ip(&["netns", "del", &self.0]);
+    }
+}
+
+fn ip(arguments: &[&str]) -> bool {
+    Command::new("ip").args(arguments).status().unwrap().success()
+}
+
+/// Returns true if this test can have a device; else says what is missing.
+fn has_device() -> bool {
+    let missing = if !Transport::ALL.iter().any(|transport| transport.name() == "dpdk-tcp") {
+        "the feature `dpdk`"
+    } else if !Path::new("/dev/net/tun").exists() {
+        "/dev/net/tun"
+    } else if !rustix::process::geteuid().is_root() {
+        "root"
+    } else if ["ip", "nft"].iter().any(|program| Command::new(program).arg("-V").output().is_err()) {
+        "`ip`, or `nft`"
+    } else {
+        return true;
+    };
+    assert!(std::env::var_os("CI").is_none(), "a device of frames lacks {missing}");
+    eprintln!("skipped: a device of frames lacks {missing}");
+    false
+}
+
+/// The TCP of the daemon stands behind a TAP, at whose other end is the kernel: programs of the two speak with each other.
+#[test]
+fn the_kernel_is_the_other_end_of_a_device_of_frames() {
+    if !has_python() || !has_device() {
+        return;
+    }
+    let namespace = Namespace::new();
+    let port =
+        ["BERTHA_DPDK_DEVICE=net_tap0,iface=bsd0", "BERTHA_DPDK_ADDRESS=10.97.0.1/24"].map(String::from);
+    let machine = Machine::start_by(namespace.command(env!("CARGO_BIN_EXE_bertha-socketd"), &port));
+    let on_device = |more: &[&str]| {
+        let mut all = vec![
+            format!("LD_PRELOAD={}", library().display()),
+            format!("BERTHA_SOCKETS={}", machine.socket().display()),
+            "BERTHA_SOCKETS_STACK=device=dpdk-tcp\n".to_owned(),
+        ];
+        all.extend(more.iter().map(|more| (*more).to_owned()));
+        all
+    };
+    let serves = on_device(&["CARRIED_HOST=10.97.0.1", "CARRIED_BIND=0.0.0.0", "CARRIED_PEER=10.97.0.2"]);
+    let first = namespace.python(&serves, &["serve"]).line();
+    assert!(!first.is_empty());
+    // The daemon has made the device for the first server.
+    assert!(ip(&["-n", &namespace.0, "addr", "add", "10.97.0.2/24", "dev", "bsd0"]));
+    assert!(ip(&["-n", &namespace.0, "link", "set", "bsd0", "up"]));
+    let to_device = ["CARRIED_HOST=10.97.0.1".to_owned()];
+    let at_kernel = ["CARRIED_HOST=10.97.0.2".to_owned(), "CARRIED_PEER=10.97.0.1".to_owned()];
+    let to_kernel = on_device(&["CARRIED_HOST=10.97.0.2"]);
+    for work in WORKS {
+        let mut server = namespace.python(&serves, &["serve"]);
+        namespace.python(&to_device, &[work, &server.line()]).expect("done");
+        let mut server = namespace.python(&at_kernel, &["serve"]);
+        namespace.python(&to_kernel, &[work, &server.line()]).expect("done");
+    }
+    // Rules of the kernel hold for the device's frames.
+    let mut server = namespace.python(&serves, &["serve"]);
+    let port = server.line();
+    let reaches = || {
+        let connect = format!("import socket; socket.create_connection(('10.97.0.1', {port}), 2)");
+        let mut client = namespace.command("/usr/bin/python3", &[]);
+        client.args(["-c", &connect]).stderr(Stdio::null()).status().unwrap().success()
+    };
+    let nft = |rule: &str| assert!(namespace.command("nft", &[]).arg(rule).status().unwrap().success());
+    assert!(reaches());
+    nft("add table inet bsd");
+    nft("add chain inet bsd in { type filter hook input priority 0; }");
+    nft("add rule inet bsd in iifname bsd0 drop");
+    assert!(!reaches());
+    nft("delete table inet bsd");
+    assert!(reaches());
+}
