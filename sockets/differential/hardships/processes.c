@@ -2,6 +2,7 @@
 #include "hardship.h"
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/syscall.h>
 
 // A program closes every descriptor at its start, as daemons do, and again in the middle.
 void closed_at_start(void) {
@@ -85,6 +86,40 @@ void killed_ends(void) {
     }
     check(right, "bytes before the end");
     check(ends_well, "the end");
+}
+
+enum { WRITTEN = 3000000 };
+
+// A writer is killed that has read all: its reader gets everything that it has sent, also what went by the kernel.
+void killed_writer(void) {
+    bool right = true;
+    for (int turn = 0; turn < 10; turn++) {
+        int ends[2], said[2];
+        uint64_t at = 0, sent = 0;
+        unsigned char buffer[5000];
+        warm_pair(ends);
+        if (pipe(said) < 0) exit(2);
+        pid_t child = fork();
+        if (child == 0) {
+            close(ends[0]);
+            fcntl(ends[1], F_SETFL, O_NONBLOCK);
+            for (ssize_t put; at < WRITTEN; at += (uint64_t)put) {
+                for (size_t place = 0; place < sizeof buffer; place++) buffer[place] = byte_at(at + place);
+                put = write(ends[1], buffer, sizeof buffer);
+                if (put <= 0) break;
+            }
+            if (write(said[1], &at, sizeof at) == sizeof at) raise(SIGKILL);
+        }
+        close(ends[1]);
+        right &= read(said[0], &sent, sizeof sent) == sizeof sent;
+        waitpid(child, NULL, 0);
+        for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;) {
+            for (ssize_t place = 0; place < got; place++) right &= buffer[place] == byte_at(at++);
+        }
+        right &= at == sent;
+        close(ends[0]), close(said[0]), close(said[1]);
+    }
+    check(right, "bytes of a killed writer");
 }
 
 static long descriptors(void) {
@@ -194,6 +229,43 @@ void exec_in_the_middle(void) {
         close(ends[0]);
     }
     check(right, "echoes of what a program became");
+}
+
+// Ways in which a process becomes another program.
+static void become(int fd, int way) {
+    char number[20];
+    // Descriptors that the library may want for itself.
+    if (way >= 3) fd = dup2(fd, way == 3 ? 900 : 899);
+    snprintf(number, sizeof number, "%d", fd);
+    char *arguments[] = { "hardship", "executed", number, NULL };
+    if (way == 1) execveat(AT_FDCWD, "/proc/self/exe", arguments, environ, 0);
+    if (way == 2) syscall(SYS_execve, "/proc/self/exe", arguments, environ);
+    execv("/proc/self/exe", arguments);
+    _exit(9);
+}
+
+// The same where bytes lie unread already, whose sender says no more, and where the parent keeps the socket.
+void exec_with_unread_bytes(void) {
+    bool right = true;
+    for (int turn = 0; turn < 10; turn++) {
+        int ends[2], status;
+        unsigned char out[1500], in[1500];
+        warm_pair(ends);
+        for (size_t at = 0; at < sizeof out; at++) out[at] = byte_at(at);
+        right &= write(ends[0], out, sizeof out) == sizeof out && shutdown(ends[0], SHUT_WR) == 0;
+        pid_t child = fork();
+        if (child == 0) {
+            close(ends[0]);
+            become(ends[1], turn % 5);
+        }
+        if (turn >= 5) close(ends[1]);
+        right &= recv(ends[0], in, sizeof in, MSG_WAITALL) == sizeof in && memcmp(in, out, sizeof in) == 0;
+        waitpid(child, &status, 0);
+        right &= WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        close(ends[0]);
+        if (turn < 5) close(ends[1]);
+    }
+    check(right, "echoes of unread bytes");
 }
 
 static void execute_list(int which) {

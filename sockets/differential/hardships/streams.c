@@ -1,5 +1,6 @@
 // Streams of known bytes while something happens that a ring of shared memory cannot bear, and many sockets at once.
 #include "hardship.h"
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 
@@ -126,5 +127,41 @@ void many_sockets(void) {
         once &= epoll_wait(epoll, got, 64, 0) == 0;
     }
     check(told, "ready sockets");
+    check(once, "no others");
+}
+
+// Makes a copy of a set in some way.
+static int copy_of(int epoll, int way) {
+    if (way == 0) return dup(epoll);
+    if (way == 1) return fcntl(epoll, F_DUPFD_CLOEXEC, 200);
+    return dup2(epoll, 300);
+}
+
+// A set is waited for and changed by copies of its descriptor, of which the first is closed now and then.
+void copied_sets(void) {
+    bool told = true, once = true;
+    for (int turn = 0; turn < 24; turn++) {
+        int ends[2], first = epoll_create1(0), early = copy_of(first, turn % 3);
+        char byte;
+        struct epoll_event event = { .events = EPOLLIN | (turn % 2 ? EPOLLET : 0), .data.u32 = 7 }, got;
+        if (turn % 4 == 0) new_pair(ends);
+        else warm_pair(ends);
+        epoll_ctl(turn % 8 < 4 ? first : early, EPOLL_CTL_ADD, ends[1], &event);
+        int late = dup(turn % 5 == 0 ? early : first);
+        if (turn % 3 == 0) close(first);
+        if (turn % 6 == 0) close(early);
+        int waits[] = { late, turn % 6 ? early : late, turn % 3 ? first : late };
+        for (int round = 0; round < 30; round++) {
+            int set = waits[round % 3];
+            told &= epoll_wait(set, &got, 1, 0) == 0;
+            told &= write(ends[0], "x", 1) == 1 && epoll_wait(set, &got, 1, -1) == 1;
+            told &= got.data.u32 == 7 && got.events == EPOLLIN && read(ends[1], &byte, 1) == 1;
+            once &= epoll_wait(waits[(round + 1) % 3], &got, 1, 0) == 0;
+        }
+        close(late), close(ends[0]), close(ends[1]);
+        if (turn % 3) close(first);
+        if (turn % 6) close(early);
+    }
+    check(told, "events by copies");
     check(once, "no others");
 }

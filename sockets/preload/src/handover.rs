@@ -1,16 +1,22 @@
 //! Sockets that a new program gets with all that is known of them, as a forked child does, since their streams have other users, too.
 //!
-//! The new program gets them in a table at a descriptor of a known number, if it runs under this library. One that does not has none of the
+//! The new program gets them in a table at a descriptor of a known number, the first that is free of a few, if it runs under this library. One that does not has none of the
 //! sockets, and a few descriptors of which it knows nothing.
 
 use crate::process::{self, FIRST_OWN, PLACES_BYTES, Socket};
 use crate::visit::Own;
 use crate::{errno, kernel, memory, real};
 use libc::{c_int, c_uint};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-/// The descriptor of the table.
-const TABLE: c_int = FIRST_OWN as c_int - 1;
+/// The descriptors that may be the table.
+const TABLES: Range<c_int> = FIRST_OWN as c_int - 8..FIRST_OWN as c_int;
+
+/// The descriptor of the table, where there is one.
+static TABLE: AtomicI32 = AtomicI32::new(NOWHERE);
+
+const NOWHERE: c_int = -1;
 
 /// The first word of a table: a name, and the version of all that lies in the places.
 const NAME: u64 = u64::from_le_bytes(*b"bersoc\x01\x01");
@@ -35,7 +41,7 @@ static IS_MADE: AtomicBool = AtomicBool::new(false);
 
 /// Makes the file in which the places are, or takes that of the program before, of which this one is a part.
 pub(crate) fn places() -> Option<c_int> {
-    let inherited = head().and_then(|[_, _, file]| c_int::try_from(file).ok());
+    let inherited = find().and_then(|[_, _, file]| c_int::try_from(file).ok());
     let file = match inherited {
         Some(file) => file,
         None => {
@@ -66,9 +72,15 @@ pub(crate) fn is_kept(fd: c_int) -> bool {
     PLACES.load(Ordering::Relaxed) == fd.wrapping_add(1) && fd >= 0
 }
 
-/// Forgets a descriptor of which the program makes one of its own.
+/// Leaves a descriptor of which the program makes one of its own.
 pub(crate) fn lost(fd: c_int) {
-    let _ = PLACES.compare_exchange(fd + 1, 0, Ordering::Relaxed, Ordering::Relaxed);
+    if !is_kept(fd) {
+        return;
+    }
+    // SAFETY: the command takes a number.
+    let moved = unsafe { real::fcntl(fd, libc::F_DUPFD_CLOEXEC, FIRST_OWN) };
+    let is_moved = moved >= 0 && process::set_own(moved, true);
+    PLACES.store(if is_moved { moved + 1 } else { 0 }, Ordering::Relaxed);
 }
 
 /// Closes the descriptors of a range but for the file of the places.
@@ -93,16 +105,18 @@ pub(crate) fn give(socket: Socket) -> bool {
 /// Makes the table.
 fn begin() -> bool {
     // SAFETY: the command takes no argument.
-    let is_free = unsafe { real::fcntl(TABLE, libc::F_GETFD, 0) } < 0;
+    let is_free = |fd: &c_int| unsafe { real::fcntl(*fd, libc::F_GETFD, 0) } < 0;
+    let Some(free) = TABLES.rev().find(is_free) else { return false };
     let places = PLACES.load(Ordering::Relaxed) - 1;
-    if !is_free || places < 0 || IS_MADE.swap(true, Ordering::Relaxed) {
+    if places < 0 || IS_MADE.swap(true, Ordering::Relaxed) {
         return false;
     }
     let made = memory::file().and_then(|table| {
         let places = copy(places)?;
         // SAFETY: the first descriptor is this library's, and the second nobody's.
-        let is_there = unsafe { real::dup3(table.0, TABLE, 0) } == TABLE;
-        let is_there = is_there && write(TABLE, &[NAME, size(), places.0.cast_unsigned().into()]);
+        let is_there = unsafe { real::dup3(table.0, free, 0) } == free;
+        TABLE.store(if is_there { free } else { NOWHERE }, Ordering::Relaxed);
+        let is_there = is_there && write(free, &[NAME, size(), places.0.cast_unsigned().into()]);
         is_there.then(|| places.keep())
     });
     if made.is_none() {
@@ -132,7 +146,7 @@ fn put(socket: Socket) -> Option<()> {
     let carrier = copy(socket.fd)?;
     let word = |fd: c_int| u64::from(fd.cast_unsigned());
     let file = memory.as_ref().map_or(NO_FILE, |file| word(file.0));
-    if !write(TABLE, &[word(socket.fd), word(carrier.0), socket.number.into(), file]) {
+    if !write(table(), &[word(socket.fd), word(carrier.0), socket.number.into(), file]) {
         return None;
     }
     carrier.keep();
@@ -185,7 +199,7 @@ pub(crate) fn end(is_taken: bool) {
     if let Some([_, _, places]) = head() {
         drop(Own(places as c_int));
     }
-    drop(Own(TABLE));
+    drop(Own(TABLE.swap(NOWHERE, Ordering::Relaxed)));
     IS_MADE.store(false, Ordering::Relaxed);
     errno::set(kept);
 }
@@ -200,14 +214,30 @@ fn close(carrier: u64, file: u64) {
 fn read<const N: usize>(at: usize) -> Option<[u64; N]> {
     let mut words = [0; N];
     // SAFETY: the buffer has this length.
-    let read = unsafe { libc::pread(TABLE, words.as_mut_ptr().cast(), 8 * N, at as libc::off_t) };
+    let read = unsafe { libc::pread(table(), words.as_mut_ptr().cast(), 8 * N, at as libc::off_t) };
     (read == 8 * N as isize).then_some(words)
 }
 
-/// Reads the head of a table, if there is one.
+fn table() -> c_int {
+    TABLE.load(Ordering::Relaxed)
+}
+
+/// Looks for a table that the program before has left.
+fn find() -> Option<Head> {
+    let found = TABLES.rev().find_map(|fd| {
+        TABLE.store(fd, Ordering::Relaxed);
+        head()
+    });
+    if found.is_none() {
+        TABLE.store(NOWHERE, Ordering::Relaxed);
+    }
+    found
+}
+
+/// Reads the head of the table, if there is one.
 fn head() -> Option<Head> {
     // SAFETY: the command takes no argument. A file of another kind has no seals.
-    let is_memory = unsafe { real::fcntl(TABLE, libc::F_GET_SEALS, 0) } >= 0;
+    let is_memory = unsafe { real::fcntl(table(), libc::F_GET_SEALS, 0) } >= 0;
     let head = if is_memory { read(0) } else { None };
     head.filter(|[name, bytes, _]| (*name, *bytes) == (NAME, size()))
 }
@@ -227,7 +257,7 @@ pub(crate) fn take() {
         }
         close(carrier, file);
     }
-    drop(Own(TABLE));
+    drop(Own(TABLE.swap(NOWHERE, Ordering::Relaxed)));
 }
 
 fn take_one(socket: Socket, carrier: c_int, file: u64) {

@@ -25,11 +25,15 @@ pub(crate) fn before(new: New) {
     // Each asks before any gives: both ends of a connection may be this process's.
     inherited(new).filter(|socket| socket.place.state() == State::Paired).for_each(evict::ask);
     inherited(new).for_each(evict::leave);
+    // One wait for all of them: a socket may have many descriptors.
+    let mut soon = None;
     for socket in inherited(new) {
         if evict::has_left(socket, deadline) || is_closed_on_exec(socket.fd) {
             continue;
         }
-        if new == New::Exec && is_alone_soon(socket) {
+        if new == New::Exec
+            && is_alone_by(socket, *soon.get_or_insert_with(|| Deadline::after_milliseconds(evict::BRIEF)))
+        {
             if !relay::take_place(socket) {
                 // The stream has an end rather than wrong bytes.
                 reset::reset(socket);
@@ -45,8 +49,7 @@ pub(crate) fn before(new: New) {
 }
 
 /// Returns true if no other process has the socket. A parent closes it soon, if it began this one to serve it.
-fn is_alone_soon(socket: Socket) -> bool {
-    let deadline = Deadline::after_milliseconds(evict::BRIEF);
+fn is_alone_by(socket: Socket, deadline: Deadline) -> bool {
     while !socket.is_ours_alone() && !deadline.is_over() {
         kernel::sleep_briefly();
     }

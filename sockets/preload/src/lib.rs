@@ -17,6 +17,7 @@
 
 mod calls;
 mod carried;
+mod copies;
 mod device;
 mod doorbell;
 mod errno;

@@ -8,7 +8,7 @@ use crate::step::Step;
 use crate::take::{self, keep_error};
 use crate::{errno, kernel, real, settings};
 use bertha_sockets_machine::control::Field;
-use bertha_sockets_machine::{Sender, Side};
+use bertha_sockets_machine::{Sender, Side, Source};
 use libc::{c_int, iovec};
 use std::slice;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -215,11 +215,24 @@ pub(crate) fn nudge(socket: Socket) {
     }
 }
 
+/// Takes the bells that the last read has left, where nothing comes behind them: if this process were killed, the kernel would reset the
+/// connection for them, and its other end would lose what lies on the carrier.
+fn take_stale_bells(socket: Socket) {
+    let Some(mut receiving) = socket.receiving() else { return };
+    if let Some((receiver, side)) = receiving.parts()
+        && socket.place.state() == State::Paired
+        && let Ok(Source::Bells(1..)) = receiver.next(side)
+    {
+        keep_error(socket, take::discard_bells(socket, receiver, side));
+    }
+}
+
 /// Sends what did not go into the ring, as the program asked.
 fn to_kernel(socket: Socket, parts: &[iovec], skip: usize, flags: c_int) -> isize {
     let mut rest = [NOTHING; PARTS];
     let count = cut(parts, skip, usize::MAX, &mut rest);
     let header = kernel::header(&rest[..count]);
+    take_stale_bells(socket);
     let kept = if skip == 0 { take::pending(socket) } else { Step::Empty };
     let sent = match kept {
         // The kernel tells of it no more, and would send a signal.

@@ -52,6 +52,10 @@ struct Set {
     is_nested: bool,
 }
 
+impl Set {
+    const NONE: Self = Self { hot: 0, marked: 0, watched: 0, parked: 0, is_nested: false };
+}
+
 struct Watches {
     watches: [Watch; PLACES as usize],
     sets: [Set; SETS],
@@ -77,10 +81,8 @@ unsafe impl Sync for Shared {}
 
 static LOCK: Lock = Lock::new();
 
-static WATCHES: Shared = Shared(UnsafeCell::new(Watches {
-    watches: [NONE; PLACES as usize],
-    sets: [Set { hot: 0, marked: 0, watched: 0, parked: 0, is_nested: false }; SETS],
-}));
+static WATCHES: Shared =
+    Shared(UnsafeCell::new(Watches { watches: [NONE; PLACES as usize], sets: [Set::NONE; SETS] }));
 
 /// The mark without a number, random, or zero before it is needed.
 static MARK: AtomicU64 = AtomicU64::new(0);
@@ -369,7 +371,22 @@ pub(crate) fn closed(set: c_int) {
     }
     IS_SET[index].store(false, Ordering::Relaxed);
     doorbell::remove(set, &IN_SET[index]);
-    all.sets[index] = Set { hot: 0, marked: 0, watched: 0, parked: 0, is_nested: false };
+    all.sets[index] = Set::NONE;
+}
+
+/// Has another descriptor of a set stand for it, as the first one is closed now.
+pub(crate) fn renamed(from: c_int, to: c_int) {
+    let index = |set: c_int| usize::try_from(set).ok().filter(|set| *set < SETS);
+    let (Some(first), Some(second)) = (index(from), index(to)) else { return closed(from) };
+    let Some(mut guard) = lock() else { return };
+    let all = guard.all();
+    for watch in all.watches.iter_mut().filter(|watch| watch.set == from) {
+        watch.set = to;
+    }
+    all.sets[second] = std::mem::replace(&mut all.sets[first], Set::NONE);
+    for flags in [&IS_SET, &IN_SET] {
+        flags[second].store(flags[first].swap(false, Ordering::Relaxed), Ordering::Relaxed);
+    }
 }
 
 /// The sets in which there is the descriptor that can always be read.

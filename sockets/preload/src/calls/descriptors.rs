@@ -2,14 +2,14 @@
 
 use crate::place::State;
 use crate::process::{self, Socket};
-use crate::{carried, errno, evict, handover, join, kernel, life, real, registration, watch};
-use libc::{c_int, c_uint, c_ulong};
+use crate::{carried, copies, errno, evict, handover, join, kernel, life, real, registration};
+use libc::{c_int, c_uint, c_ulong, c_void};
 use std::sync::atomic::Ordering;
 
 /// Forgets what was known of a descriptor that is closed now.
 fn closing(fd: c_int) {
     life::forget(fd);
-    watch::closed(fd);
+    copies::closed(fd);
 }
 
 #[unsafe(no_mangle)]
@@ -55,10 +55,11 @@ unsafe extern "C-unwind" fn closefrom(first: c_int) {
 fn copied(from: c_int, to: c_int) -> c_int {
     if to >= 0 && from != to {
         life::forget(to);
-        // Events of a set would come by a descriptor of which its sockets know nothing.
-        registration::nested(from);
-        if let Some(socket) = Socket::of(from) {
-            socket.duplicated(to);
+        match Socket::of(from) {
+            Some(socket) => socket.duplicated(to),
+            None if copies::made(from, to) => {}
+            // Events of a set would come by a descriptor of which its sockets know nothing.
+            None => registration::nested(from),
         }
         carried::entry::copied(from, to);
     }
@@ -104,6 +105,9 @@ const F_SETSIG: c_int = 10;
 /// Serves all processors of 64 bits: an argument behind `...` comes as one that is named.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn fcntl(fd: c_int, command: c_int, argument: usize) -> c_int {
+    if command == libc::F_GETFD && process::is_own(fd) {
+        return errno::fail(libc::EBADF) as c_int;
+    }
     // SAFETY: the arguments are the program's.
     let done = unsafe { real::fcntl(fd, command, argument) };
     if done < 0 {
@@ -126,6 +130,25 @@ unsafe extern "C-unwind" fn fcntl(fd: c_int, command: c_int, argument: usize) ->
 unsafe extern "C-unwind" fn fcntl64(fd: c_int, command: c_int, argument: usize) -> c_int {
     // SAFETY: the arguments are the program's.
     unsafe { fcntl(fd, command, argument) }
+}
+
+/// A program that looks for its open descriptors finds none of this library: it would close them, or wonder whose they are.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn fstat(fd: c_int, about: *mut c_void) -> c_int {
+    if process::is_own(fd) {
+        return errno::fail(libc::EBADF) as c_int;
+    }
+    // SAFETY: the arguments are the program's.
+    unsafe { real::fstat(fd, about) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn fstat64(fd: c_int, about: *mut c_void) -> c_int {
+    if process::is_own(fd) {
+        return errno::fail(libc::EBADF) as c_int;
+    }
+    // SAFETY: the arguments are the program's.
+    unsafe { real::fstat64(fd, about) }
 }
 
 fn flags_set(fd: c_int, flags: c_int) {

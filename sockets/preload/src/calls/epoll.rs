@@ -2,7 +2,7 @@
 
 use crate::process::Socket;
 use crate::time::Deadline;
-use crate::{carried, errno, real, registration, watch};
+use crate::{carried, copies, errno, real, registration, watch};
 use libc::{c_int, epoll_event, sigset_t, timespec};
 use std::slice;
 
@@ -13,10 +13,11 @@ unsafe extern "C-unwind" fn epoll_ctl(
     fd: c_int,
     event: *mut epoll_event,
 ) -> c_int {
+    let set = copies::set_of(set);
     match Socket::of(fd) {
         Some(socket) => registration::control(set, operation, socket, event),
         None => {
-            registration::nested(fd);
+            registration::nested(copies::set_of(fd));
             // SAFETY: the arguments are the program's.
             let done = unsafe { real::epoll_ctl(set, operation, fd, event) };
             if done == 0 {
@@ -92,6 +93,7 @@ unsafe extern "C-unwind" fn epoll_wait(
     most: c_int,
     timeout: c_int,
 ) -> c_int {
+    let set = copies::set_of(set);
     wait(set, events, most, Deadline::after_milliseconds(timeout), |events, most, deadline| {
         let timeout = deadline.map_or(0, |deadline| deadline.milliseconds());
         // SAFETY: the arguments are the program's.
@@ -107,6 +109,7 @@ unsafe extern "C-unwind" fn epoll_pwait(
     timeout: c_int,
     mask: *const sigset_t,
 ) -> c_int {
+    let set = copies::set_of(set);
     wait(set, events, most, Deadline::after_milliseconds(timeout), |events, most, deadline| {
         let timeout = deadline.map_or(0, |deadline| deadline.milliseconds());
         // SAFETY: the arguments are the program's.
@@ -124,6 +127,7 @@ unsafe extern "C-unwind" fn epoll_pwait2(
 ) -> c_int {
     // SAFETY: the time is the program's, or null.
     let deadline = Deadline::after(unsafe { timeout.as_ref() });
+    let set = copies::set_of(set);
     wait(set, events, most, deadline, |events, most, deadline| {
         let time = deadline.map_or(Some(Deadline::NOW), |deadline| deadline.time());
         let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);

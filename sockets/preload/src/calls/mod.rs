@@ -11,4 +11,4 @@ mod programs;
 mod select;
 mod sockets;
 mod stream;
-mod uring;
+mod syscall;

@@ -3,7 +3,7 @@
 use crate::place::State;
 use crate::process::Socket;
 use crate::time::Deadline;
-use crate::{ready, real, registration, transmit};
+use crate::{copies, ready, real, registration, transmit};
 use libc::{c_int, nfds_t, pollfd, sigset_t, timespec};
 use std::slice;
 
@@ -26,7 +26,7 @@ fn wait(
     };
     // SAFETY: the program gives so many entries.
     let entries = unsafe { slice::from_raw_parts_mut(fds, entries) };
-    entries.iter().for_each(|entry| registration::nested(entry.fd));
+    entries.iter().for_each(|entry| registration::nested(copies::set_of(entry.fd)));
     loop {
         let mut is_ready = false;
         let mut has_memory = false;

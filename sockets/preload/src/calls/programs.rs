@@ -7,7 +7,7 @@ use crate::{evict, handover, life, process, real};
 use libc::{c_char, c_int, c_void, pid_t, posix_spawn_file_actions_t, posix_spawnattr_t};
 
 /// Calls a new program; this one goes on only if there is none.
-fn with_new_program(call: impl FnOnce() -> c_int) -> c_int {
+pub(super) fn with_new_program<T>(call: impl FnOnce() -> T) -> T {
     inheritance::before(New::Exec);
     process::before_exec();
     let failed = call();
@@ -56,6 +56,18 @@ unsafe extern "C-unwind" fn fexecve(
 ) -> c_int {
     // SAFETY: the arguments are the program's.
     with_new_program(|| unsafe { real::fexecve(fd, arguments, environment) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn execveat(
+    folder: c_int,
+    path: *const c_char,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: the arguments are the program's.
+    with_new_program(|| unsafe { real::execveat(folder, path, arguments, environment, flags) })
 }
 
 /// A child that shares memory with its parent would close descriptors in the parent's table. A fork does what POSIX asks for, too.

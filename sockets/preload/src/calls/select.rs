@@ -3,7 +3,7 @@
 use crate::place::State;
 use crate::process::Socket;
 use crate::time::Deadline;
-use crate::{errno, ready, real, registration, transmit};
+use crate::{copies, errno, ready, real, registration, transmit};
 use libc::{c_int, fd_set, sigset_t, timespec, timeval};
 
 /// Descriptors in a set of the usual size. A program with larger sets gets from the kernel what the kernel knows.
@@ -37,7 +37,7 @@ fn wait(
     for fd in 0..count.min(SIZE) {
         // SAFETY: the number lies within a set.
         if unsafe { libc::FD_ISSET(fd, &asked) } && Socket::of(fd).is_none() {
-            registration::nested(fd);
+            registration::nested(copies::set_of(fd));
         }
     }
     loop {

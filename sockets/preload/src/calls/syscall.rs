@@ -1,5 +1,6 @@
-//! The call by which a process makes an io_uring.
+//! Calls by their numbers, of which a few concern sockets: that by which a process makes an io_uring, and those that begin a new program.
 
+use super::programs::with_new_program;
 use crate::{evict, process, real, uring};
 use libc::c_long;
 
@@ -24,9 +25,14 @@ unsafe extern "C-unwind" fn syscall(
     e: usize,
     f: usize,
 ) -> c_long {
-    if number == libc::SYS_io_uring_setup {
-        before_setup();
-    }
     // SAFETY: the arguments are the program's.
-    unsafe { real::syscall(number, a, b, c, d, e, f) }
+    let call = || unsafe { real::syscall(number, a, b, c, d, e, f) };
+    match number {
+        libc::SYS_execve | libc::SYS_execveat => with_new_program(call),
+        libc::SYS_io_uring_setup => {
+            before_setup();
+            call()
+        }
+        _ => call(),
+    }
 }
