@@ -26,6 +26,9 @@ use tokio::time::{sleep, timeout};
 /// The time that a program has to take connections before one more is given up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The connections of a listener that wait for room in its queue, at most. Who connects by plain TCP has proved nothing.
+const WAITING: usize = 256;
+
 /// The time that the earlier owner of an address has to leave it.
 const LEAVING: Duration = Duration::from_secs(3);
 
@@ -94,6 +97,7 @@ async fn serve(
 ) {
     // The registration in the directory goes with the listener.
     let (_, mut incoming, _registration) = listened;
+    let waiting = Rc::new(());
     loop {
         let next = tokio::select! {
             next = AnyIncoming::next(&mut *incoming) => next,
@@ -101,27 +105,39 @@ async fn serve(
             _ = queue.readable() => return,
         };
         let Some(connection) = next else { return };
-        if engine.roll.borrow().len() >= SOCKETS {
+        let too_many = if engine.roll.borrow().len() >= SOCKETS {
+            Some("too many sockets are carried")
+        } else if Rc::strong_count(&waiting) > WAITING {
+            Some("too many connections wait for the program")
+        } else {
+            None
+        };
+        if let Some(too_many) = too_many {
             // Dropping it is a cut, which the other end learns of.
-            engine.roll.borrow_mut().refuse(owner, [Some(place), None], "too many sockets are carried");
+            engine.roll.borrow_mut().refuse(owner, [Some(place), None], too_many);
             continue;
         }
         let (engine, queue, what) = (engine.clone(), queue.clone(), what.to_owned());
+        let waits = waiting.clone();
         spawn_local(async move {
-            if let Err(error) = arrive(&engine, &queue, connection, owner, what).await {
-                tracing::debug!(%error, "a program does not take a connection");
+            match arrive(&engine, &queue, &*connection).await {
+                Ok((own, local, peer)) => {
+                    drop(waits);
+                    let entry = engine.enter(owner, [Some(local), Some(peer)], what);
+                    pump::carry(entry, connection, own).await;
+                }
+                Err(error) => tracing::debug!(%error, "a program does not take a connection"),
             }
         });
     }
 }
 
+/// Puts a connection into the queue of a listener. Returns its carrier and its addresses.
 async fn arrive(
-    engine: &Rc<Engine>,
+    engine: &Engine,
     queue: &UnixStream,
-    connection: Arc<dyn AnyConnection>,
-    owner: Credentials,
-    what: String,
-) -> io::Result<()> {
+    connection: &dyn AnyConnection,
+) -> io::Result<(Carrier, SocketAddr, SocketAddr)> {
     let peer = match connection.peer_address() {
         Addr::Ip(peer) => peer,
         _ => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
@@ -136,8 +152,5 @@ async fn arrive(
     timeout(PATIENCE, queue.async_io(Interest::WRITABLE, send))
         .await
         .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-    drop(program);
-    let entry = engine.enter(owner, [Some(local), Some(peer)], what);
-    pump::carry(entry, connection, own).await;
-    Ok(())
+    Ok((own, local, peer))
 }

@@ -158,6 +158,10 @@ def main():
     work, *arguments = sys.argv[1:]
     if work == "serve":
         serve()
+    if work == "take-none":
+        listener = socket.create_server((BIND, 0), backlog=1)
+        print(listener.getsockname()[1], flush=True)
+        sys.stdin.read()
     port = int(arguments[0]) if arguments else 0
     if work in ("talk", "talk-plainly"):
         addresses(port)

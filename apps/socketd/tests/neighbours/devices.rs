@@ -3,6 +3,7 @@
 use crate::carried::{SCRIPT, python};
 use crate::machine::{Machine, Program, has_python, library};
 use bertha_named::Transport;
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -32,6 +33,25 @@ fn any_program_is_the_other_end_of_plain_tcp() {
     }
     let refused = machine.list();
     assert!(refused.iter().any(|line| line[3] == "nowhere" && line[2] == "127.0.0.1:1"), "{refused:?}");
+}
+
+/// Strangers that a program does not take wait in a bounded number, and programs beside it are served.
+#[test]
+fn connections_that_a_program_does_not_take_are_bounded() {
+    if !has_python() {
+        return;
+    }
+    let machine = Machine::start();
+    let mut deaf = python(&machine, KERNEL, &["take-none"]);
+    let port: u16 = deaf.line().parse().unwrap();
+    let strangers: Vec<_> = (0..1500).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
+    let mut server = python(&machine, KERNEL, &["serve"]);
+    native(&["talk-plainly", &server.line()]).expect("done");
+    // A queue of the kernel has 278 messages, each with a carrier and a connection, and 256 wait with both ends of theirs.
+    assert!(machine.descriptors() < 1500, "{}", machine.descriptors());
+    let reason = "too many connections wait for the program";
+    assert!(machine.list().iter().any(|line| line[6] == reason), "{:?}", machine.list());
+    drop(strangers);
 }
 
 /// A namespace, which is removed when the value is dropped.
