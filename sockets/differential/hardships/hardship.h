@@ -40,6 +40,7 @@ void exec_in_the_middle(void);
 void exec_with_unread_bytes(void);
 void killed_writer(void);
 void copied_sets(void);
+void read_before_wait(void);
 void disturbed_streams(void);
 void many_sockets(void);
 void lists_of_arguments(void);

@@ -22,6 +22,7 @@ static const struct {
     { "exec-with-unread-bytes", exec_with_unread_bytes },
     { "killed-writer", killed_writer },
     { "copied-sets", copied_sets },
+    { "read-before-wait", read_before_wait },
     { "disturbed-streams", disturbed_streams },
     { "many-sockets", many_sockets },
     { "lists-of-arguments", lists_of_arguments },

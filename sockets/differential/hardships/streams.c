@@ -165,3 +165,32 @@ void copied_sets(void) {
     check(told, "events by copies");
     check(once, "no others");
 }
+
+static void *write_later(void *fd) {
+    usleep(20000);
+    return write(*(int *)fd, "x", 1) == 1 ? fd : NULL;
+}
+
+// A program reads before it waits, as PostgreSQL does: the set tells of the next bytes, and not of those that were read.
+void read_before_wait(void) {
+    bool told = true;
+    for (int turn = 0; turn < 20; turn++) {
+        int ends[2], epoll = epoll_create1(0);
+        char bytes[8];
+        pthread_t writer;
+        struct epoll_event event = { .events = EPOLLIN | (turn % 2 ? EPOLLET : 0) }, got;
+        warm_pair(ends);
+        fcntl(ends[1], F_SETFL, O_NONBLOCK);
+        epoll_ctl(epoll, EPOLL_CTL_ADD, ends[1], &event);
+        told &= epoll_wait(epoll, &got, 1, 1) == 0;
+        told &= write(ends[0], "x", 1) == 1 && read(ends[1], bytes, sizeof bytes) == 1;
+        told &= turn % 4 < 2 || read(ends[1], bytes, sizeof bytes) < 0;
+        // What a wait tells of bytes that were read already is an event of the kernel as well.
+        if (turn % 4 < 2) epoll_wait(epoll, &got, 1, 0);
+        pthread_create(&writer, NULL, write_later, &ends[0]);
+        told &= epoll_wait(epoll, &got, 1, 5000) == 1 && read(ends[1], bytes, sizeof bytes) == 1;
+        pthread_join(writer, NULL);
+        close(epoll), close(ends[0]), close(ends[1]);
+    }
+    check(told, "bytes behind a read");
+}

@@ -4,7 +4,7 @@ use crate::place::State;
 use crate::process::Socket;
 use crate::take::{discard_bells, keep_error};
 use crate::{kernel, transmit};
-use bertha_sockets_machine::{Edge, Source};
+use bertha_sockets_machine::{Edge, Receiver, Source};
 use std::sync::atomic::Ordering;
 
 /// The bells that may come while they are taken.
@@ -77,6 +77,12 @@ pub(crate) fn is_readable(socket: Socket) -> bool {
         }
     }
     has_bytes || has_error(socket) || kernel::events(socket.fd, libc::POLLIN | libc::POLLRDHUP) != 0
+}
+
+/// Returns true if the other end rings for the next bytes.
+#[inline]
+pub(crate) fn is_asleep(socket: Socket) -> bool {
+    socket.place.side(false).is_none_or(Receiver::is_asleep)
 }
 
 /// Returns true if the kernel has told of an error that the program has not heard of.

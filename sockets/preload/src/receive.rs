@@ -27,7 +27,11 @@ pub(crate) fn receive(socket: Socket, parts: &[iovec], flags: c_int) -> Option<i
     let mut got = 0;
     let mut idle = 0;
     loop {
-        match step(socket, parts, got, flags) {
+        let step = step(socket, parts, got, flags);
+        if matches!(step, Step::Got(_) | Step::Empty) {
+            watch::read(socket);
+        }
+        match step {
             Step::Got(bytes) => {
                 got += bytes;
                 watch::taken(socket);

@@ -176,6 +176,7 @@ pub(crate) fn attached(guard: &mut Guard, socket: Socket) -> bool {
     if done == 0 {
         watch.is_marked = true;
         all.sets[watch.set as usize].marked += 1;
+        all.note(socket.number);
     }
     done == 0
 }
@@ -186,6 +187,12 @@ pub(crate) fn is_registered(number: u32, fd: c_int) -> bool {
 }
 
 impl Watches {
+    /// Notes a socket that is registered and not hot, for [`read`].
+    fn note(&self, number: u32) {
+        let watch = &self.watches[number as usize];
+        IS_COLD[number as usize].store(watch.is_marked && !watch.is_hot, Ordering::Relaxed);
+    }
+
     fn remove(&mut self, number: u32) {
         let watch = self.watches[number as usize];
         if watch.set < 0 {
@@ -200,6 +207,7 @@ impl Watches {
             self.unlink(watch.set, number);
         }
         self.watches[number as usize] = NONE;
+        self.note(number);
         self.settle(watch.set);
     }
 
@@ -237,6 +245,7 @@ impl Watches {
         }
         let watch = &mut self.watches[number as usize];
         (watch.is_hot, watch.next) = (false, 0);
+        self.note(number);
     }
 
     /// Makes a socket hot that has woken a thread. Its other end rings as before if another thread waits for the same set.
@@ -252,6 +261,7 @@ impl Watches {
             let head = &mut self.sets[set as usize].hot;
             (watch.is_hot, watch.next) = (true, *head);
             *head = number + 1;
+            self.note(number);
         }
     }
 }
@@ -306,8 +316,9 @@ pub(crate) fn control(
             (entry.events, entry.data, entry.edge) = (asked.events, asked.u64, Edge::NONE);
             entry.is_spent = false;
             is_unfit = asked.events & UNFIT != 0 || all.sets[set as usize].is_nested;
+            all.note(socket.number);
             // There may be bytes already.
-            if entry.is_marked {
+            if all.watches[socket.number as usize].is_marked {
                 all.heat(set, socket.number);
             }
         }
@@ -344,6 +355,28 @@ pub(crate) fn settle(socket: Socket) {
 pub(crate) fn taken(socket: Socket) {
     if doorbell::is_needed() && !ready::is_ready(socket) {
         settle(socket);
+    }
+}
+
+/// The registered sockets that are not hot.
+static IS_COLD: [AtomicBool; PLACES as usize] = [const { AtomicBool::new(false) }; PLACES as usize];
+
+/// Makes a socket hot whose other end takes this process for awake. A read has taken the bell of which the set would have told, so nobody would
+/// ring for the next bytes.
+#[inline]
+pub(crate) fn read(socket: Socket) {
+    if IS_COLD[socket.number as usize].load(Ordering::Relaxed) && !ready::is_asleep(socket) {
+        awake(socket);
+    }
+}
+
+#[cold]
+fn awake(socket: Socket) {
+    let Some(mut guard) = lock() else { return };
+    let all = guard.all();
+    let watch = all.watches[socket.number as usize];
+    if watch.set >= 0 && watch.is_marked {
+        all.heat(watch.set, socket.number);
     }
 }
 
@@ -533,6 +566,7 @@ pub(crate) fn cool(set: c_int) {
         let watch = &mut all.watches[number as usize];
         at = std::mem::take(&mut watch.next);
         watch.is_hot = false;
+        all.note(number);
     }
 }
 
