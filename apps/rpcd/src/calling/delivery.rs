@@ -118,10 +118,10 @@ fn refusal(not_given: NotGiven) -> Refusal {
     Refusal { kind, reason: reason.into() }
 }
 
-/// Takes a call away from a server, whose outcome nobody wants.
+/// Takes a call away from a server, whose outcome nobody wants. The server does not hear of a call of which it has not heard yet.
 pub(crate) fn cancel(link: &Link, call: u64) {
     if link.take_given(call).is_some() {
-        link.tell(Descriptor::Cancellation { call });
+        link.cancel(call);
     }
 }
 

@@ -83,16 +83,17 @@ fn give(
     Ok(())
 }
 
-/// Takes what waits for a party that is no application.
-fn each(link: &Link, mut take: impl FnMut(Descriptor)) {
+/// Takes what waits now for a party that is no application, and not what waits again when it was taken.
+fn each(link: &Link, take: impl FnMut(Descriptor)) {
     if link.has_frames() {
-        let mut waiting = Vec::new();
+        let (mut waiting, mut turn) = (Vec::new(), Vec::new());
         loop {
-            link.news(&mut waiting);
-            if waiting.is_empty() {
-                return;
+            link.news(&mut turn);
+            if turn.is_empty() {
+                break;
             }
-            waiting.drain(..).for_each(&mut take);
+            waiting.append(&mut turn);
         }
+        waiting.into_iter().for_each(take);
     }
 }

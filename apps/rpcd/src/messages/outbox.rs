@@ -7,7 +7,7 @@ use crate::messages::rows::outgoing::Outgoing;
 use crate::messages::to_party::{Lends, Waiting};
 use bertha_core::{Base, Buf, Error, Gathered};
 use bertha_managed::heap::Region;
-use bertha_managed::{Descriptor, Done, Party};
+use bertha_managed::{Descriptor, Done};
 use bertha_schemas::{Frame, PrivateMemory, Room};
 use fair_queue::FairQueue;
 use std::collections::HashSet;
@@ -21,10 +21,11 @@ const TURN: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Outbox {
     pub(crate) lends: Lends,
+    /// Descriptors besides requests and cancellations.
     descriptors: Vec<Descriptor>,
-    /// Number of requests and cancellations among the descriptors.
-    calls: usize,
-    /// Requests and cancellations that are heard later. The room for requests bounds them.
+    /// Requests and cancellations that are heard next, no more than a turn of them.
+    calls: Vec<Descriptor>,
+    /// Requests and cancellations that are heard later. The places for calls bound the requests, and those that were heard the cancellations.
     later: FairQueue<Descriptor>,
     done: Done,
     /// Messages of the party that two have to give up before it hears of it: the connection that sends them, and the call.
@@ -51,17 +52,43 @@ pub(crate) struct News {
 impl Outbox {
     pub(crate) fn new(lends: Lends) -> Self {
         let (done, kept) = Default::default();
-        Self { lends, descriptors: Vec::new(), calls: 0, later: FairQueue::new(), done, kept }
+        Self { lends, descriptors: Vec::new(), calls: Vec::new(), later: FairQueue::new(), done, kept }
     }
 
     pub(crate) fn push(&mut self, descriptor: Descriptor) {
         if let Descriptor::Request { call, .. } | Descriptor::Cancellation { call } = descriptor {
-            if self.calls >= TURN || !self.later.is_empty() {
-                return self.later.push(Party::of(call), descriptor);
+            if self.calls.len() >= TURN || !self.later.is_empty() {
+                return self.later.push(call, descriptor);
             }
-            self.calls += 1;
+            return self.calls.push(descriptor);
         }
         self.descriptors.push(descriptor);
+    }
+
+    /// Cancels a call whose request was pushed. A request of which the party has not heard is taken out with its message. Returns true if the
+    /// party has to hear of the cancellation.
+    pub(crate) fn cancel(&mut self, call: u64) -> bool {
+        match self.take_request(call) {
+            Some(request) => {
+                self.lends.take_back(request.message().number);
+                false
+            }
+            None => {
+                self.push(Descriptor::Cancellation { call });
+                true
+            }
+        }
+    }
+
+    /// Takes out the request of a call if it waits.
+    fn take_request(&mut self, call: u64) -> Option<Descriptor> {
+        // A call that has a request here has no cancellation.
+        self.later.take(call).or_else(|| {
+            let is_it =
+                |next: &Descriptor| matches!(next, Descriptor::Request { call: of, .. } if *of == call);
+            let place = self.calls.iter().position(is_it)?;
+            Some(self.calls.remove(place))
+        })
     }
 
     /// Makes the next end of the need for a message none.
@@ -84,14 +111,15 @@ impl Outbox {
 
     /// Returns the number of descriptors besides requests and cancellations.
     pub(crate) fn answers(&self) -> usize {
-        self.descriptors.len() - self.calls
+        self.descriptors.len()
     }
 
     /// Puts the descriptors of a turn into a buffer that is empty.
     pub(crate) fn take(&mut self, descriptors: &mut Vec<Descriptor>) -> News {
         self.close_done();
         mem::swap(&mut self.descriptors, descriptors);
-        let room = TURN.saturating_sub(mem::take(&mut self.calls));
+        let room = TURN.saturating_sub(self.calls.len());
+        descriptors.append(&mut self.calls);
         descriptors.extend(std::iter::from_fn(|| self.later.pop()).take(room));
         let (regions, granted) = self.lends.take_new_regions();
         News { regions, granted }
@@ -171,7 +199,7 @@ mod tests {
     use super::*;
     use crate::messages::memory::common::Common;
     use crate::messages::to_party::Waiting;
-    use bertha_managed::InHeap;
+    use bertha_managed::{InHeap, Party};
 
     #[test]
     fn calls_are_no_answers() {
@@ -195,7 +223,7 @@ mod tests {
         };
         (0..1000).for_each(|number| outbox.push(request(0, number)));
         outbox.push(request(1, 1000));
-        outbox.push(Descriptor::Cancellation { call: Party(1).call(1000) });
+        outbox.push(Descriptor::Cancellation { call: Party(1).call(999) });
         let party = |descriptor: &Descriptor| match descriptor {
             Descriptor::Request { call, .. } | Descriptor::Cancellation { call } => Party::of(*call).0,
             other => panic!("{other:?}"),
@@ -210,5 +238,35 @@ mod tests {
         assert_eq!(second[..5], [0, 1, 0, 1, 0]);
         let turns = std::iter::from_fn(|| Some(turn()).filter(|(_, has_more)| *has_more)).count();
         assert_eq!(turns, 13, "64 at once");
+    }
+
+    #[test]
+    fn a_request_that_waits_when_its_call_is_cancelled_is_never_heard() {
+        const ALL: u64 = 1000;
+        let common = Common::new(1 << 20);
+        let mut outbox = Outbox::new(Lends::Frames(Waiting::new(1 << 10, common.clone())));
+        let mut push = |outbox: &mut Outbox, call| {
+            let lent = outbox.lends.lend(0, |room| Ok(room.reserve(64)?));
+            let message = lent.unwrap();
+            outbox.push(Descriptor::Request { call, method: 0, message, milliseconds: 0, trace: None });
+        };
+        let mut heard = Vec::new();
+        (0..ALL).for_each(|call| push(&mut outbox, call));
+        let taken = common.taken();
+        outbox.take(&mut heard);
+        assert_eq!(heard.len(), TURN);
+        heard.drain(..).for_each(|request| drop(outbox.waiting(&request)));
+        assert!((TURN as u64..ALL).all(|call| !outbox.cancel(call)));
+        assert_eq!((common.taken(), taken > 0, outbox.has_more()), (0, true, false));
+        // One that is heard next, and one that has been heard.
+        [ALL, ALL + 1].into_iter().for_each(|call| push(&mut outbox, call));
+        assert_eq!([outbox.cancel(ALL), outbox.cancel(0)], [false, true]);
+        outbox.take(&mut heard);
+        let calls = heard.iter().map(|descriptor| match descriptor {
+            Descriptor::Request { call, .. } => (true, *call),
+            Descriptor::Cancellation { call } => (false, *call),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(calls.collect::<Vec<_>>(), [(true, ALL + 1), (false, 0)]);
     }
 }

@@ -336,6 +336,14 @@ impl Link {
         self.waits.notify_one();
     }
 
+    /// Takes back the request of a call that the server does not have any more, or tells the server if it has heard of the request.
+    pub(crate) fn cancel(&self, call: u64) {
+        let is_news = self.outbox.lock().cancel(call);
+        if is_news {
+            self.waits.notify_one();
+        }
+    }
+
     /// Tells the party of a message that `sender` has sent under this number. Returns true if the sender's message is needed until it has been
     /// [passed on](crate::messages::rows::outgoing::Held), which tells the sender then.
     pub(crate) fn tell_from(&self, descriptor: Descriptor, (sender, number): (&Arc<Self>, u32)) -> bool {
