@@ -97,3 +97,27 @@ fn each(link: &Link, take: impl FnMut(Descriptor)) {
         waiting.into_iter().for_each(take);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::messages::memory::common::Common;
+    use crate::schemas::plans::tests::descriptors;
+    use crate::schemas::typed::Typed;
+    use bertha_managed::attach::Role;
+
+    #[test]
+    fn what_waits_again_when_it_was_taken_is_not_taken_again() {
+        let typed = Arc::new(Typed::read(descriptors("a.proto", &["A"], "field")).unwrap());
+        let link =
+            Link::daemon(("a".into(), None), "a".into(), Role::Server, typed, 1 << 10, &Common::new(0));
+        (0..200).for_each(|call| link.tell(Descriptor::Cancellation { call }));
+        let mut taken = 0;
+        each(&link, |descriptor| {
+            taken += 1;
+            assert!(taken <= 200, "it is taken again");
+            link.tell(descriptor);
+        });
+        assert_eq!(taken, 200);
+    }
+}

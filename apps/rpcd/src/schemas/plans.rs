@@ -223,4 +223,4 @@ impl fmt::Display for Unbound {
 impl error::Error for Unbound {}
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -6,7 +6,7 @@ use prost_types::{
 };
 
 /// Returns a descriptor set of services that take the same message, whose field has this name. The name of the file is no part of a schema.
-fn descriptors(file: &str, services: &[&str], field: &str) -> Vec<u8> {
+pub(crate) fn descriptors(file: &str, services: &[&str], field: &str) -> Vec<u8> {
     let field = FieldDescriptorProto {
         name: Some(field.into()),
         number: Some(1),
