@@ -165,7 +165,7 @@ fn what_an_upgraded_engine_leaves_goes_on() {
 fn what_engines_hold_is_released_in_order_and_they_stay() {
     let mut path = Path::new();
     path.add(0, "first", RateLimit, "per-second=1000 burst=1");
-    path.add(1, "second", RateLimit, "per-second=0 burst=1");
+    path.add(1, "second", RateLimit, "per-second=1 burst=1");
     path.send((0..4).map(request));
     path.now = Duration::from_millis(2);
     path.turn();

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 /// `rate-limit`: bounds the rate of the calls of one attachment. Excess requests wait in order.
 ///
-/// - `per-second`: number of calls a second, or `infinite`, which is the default.
-/// - `burst`: number of calls that may pass at once after an idle time; a hundredth of a second's.
+/// - `per-second`: number of calls a second, at least 1, or `infinite`, which is the default.
+/// - `burst`: number of calls that may pass at once after an idle time, at least 1; a hundredth of a second's.
 /// - `queue`: number of requests that may wait, 4,096. A request beyond is refused as overloaded.
 ///
 /// A cancellation takes its request out of the queue. An application that attaches again has a new limit.
@@ -24,6 +24,9 @@ const VERSION: u32 = 1;
 
 /// The tokens that a call takes: the bucket rounds what a time earns down to whole tokens.
 const CALL: u64 = 1_000;
+
+/// The tokens that a bucket has less than those of its calls: a call passes as soon as there is one token.
+const AHEAD: u64 = CALL - 1;
 
 impl EngineKind for RateLimit {
     fn name(&self) -> &str {
@@ -40,6 +43,7 @@ impl EngineKind for RateLimit {
     fn restore(&self, parts: &mut Parts, _: &Binding) -> Result<Box<dyn Engine>, Unsuitable> {
         // The bucket is empty, so that changes of engines let no more calls pass.
         let mut limiter = Limiter::new(Limits::restored(parts)?);
+        limiter.bucket.spend(AHEAD);
         limiter.held.append(&mut parts.held);
         limiter.look_soon();
         Ok(Box::new(limiter))
@@ -93,7 +97,7 @@ impl Limits {
     fn rate(self) -> Option<Rate> {
         let Calls::Number(calls) = self.per_second else { return None };
         let burst = if self.burst == 0 { (calls / 100).max(1) } else { self.burst };
-        Some(Rate { per_second: calls.saturating_mul(CALL), burst: burst.saturating_mul(CALL) })
+        Some(Rate { per_second: calls.saturating_mul(CALL), burst: burst.saturating_mul(CALL) - AHEAD })
     }
 
     fn state(self) -> Vec<u8> {
@@ -211,12 +215,23 @@ impl Engine for Limiter {
 
     fn configure(&mut self, mut settings: Settings) -> Result<(), Unsuitable> {
         let before = self.limits;
+        let (per_second, burst) = (settings.take("per-second")?, settings.take("burst")?);
         let limits = Limits {
-            per_second: settings.take("per-second")?.unwrap_or(before.per_second),
-            burst: settings.take("burst")?.unwrap_or(before.burst),
+            per_second: per_second.unwrap_or(before.per_second),
+            burst: burst.unwrap_or(before.burst),
             queue: settings.take("queue")?.unwrap_or(before.queue),
         };
         settings.finish()?;
+        if per_second == Some(Calls::Number(0)) {
+            return Err(Unsuitable::new(
+                "the setting per-second=0 of rate-limit lets no call pass; take per-second=1 or more, or an engine acl, which says what it refuses",
+            ));
+        }
+        if burst == Some(0) {
+            return Err(Unsuitable::new(
+                "the setting burst=0 of rate-limit lets no call pass; take burst=1 or more, or leave it out for a hundredth of a second's",
+            ));
+        }
         self.limits = limits;
         self.look_soon();
         Ok(())

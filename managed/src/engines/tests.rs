@@ -38,6 +38,16 @@ fn a_limiter_passes_calls_at_its_rate() {
 }
 
 #[test]
+fn a_limiter_passes_no_more_than_its_burst_and_what_a_time_earns() {
+    let pass = |limiter: &mut dyn Engine, millis| passing(limiter, [], Duration::from_millis(millis)).len();
+    let mut limiter = made(RateLimit, "per-second=1 burst=2");
+    assert_eq!(passing(limiter.as_mut(), (0..5).map(request), Duration::ZERO), [0, 1]);
+    assert_eq!([999, 1_000, 1_999, 2_000].map(|millis| pass(limiter.as_mut(), millis)), [0, 1, 0, 1]);
+    let mut restored = RateLimit.restore(&mut limiter.take_apart(), &binding()).unwrap();
+    assert_eq!([3_000, 3_999, 4_001].map(|millis| pass(restored.as_mut(), millis)), [0, 0, 1]);
+}
+
+#[test]
 fn a_limit_that_is_lifted_holds_nothing() {
     let mut limiter = made(RateLimit, "per-second=1 burst=1");
     assert_eq!(passing(limiter.as_mut(), (0..60).map(request), Duration::ZERO), [0]);
@@ -77,6 +87,11 @@ fn wrong_settings_are_refused_by_name() {
         refusal(RateLimit, "per-second=fast"),
         "the setting per-second=fast is not understood: a number of calls or `infinite` is expected"
     );
+    for wrong in ["per-second=0", "per-second=9 burst=0"] {
+        let setting = wrong.split_whitespace().last().unwrap();
+        let expected = format!("the setting {setting} of rate-limit lets no call pass; take ");
+        assert!(refusal(RateLimit, wrong).starts_with(&expected), "{wrong}");
+    }
     assert_eq!(refusal(Quota, "call=1"), "the setting call=1 is unknown");
     assert_eq!(refusal(Null, "x=1"), "the setting x=1 is unknown");
     assert_eq!(refusal(Acl, "deny=eve"), "acl lacks a field, as in field=customer.name deny=eve");

@@ -59,7 +59,7 @@ fn a_call_is_under_way_until_its_outcome() {
 #[test]
 fn a_call_goes_behind_those_that_are_sent_after_they_were_held() {
     let flow = flow();
-    let limit = "per-second=0 burst=1".parse().unwrap();
+    let limit = "per-second=1 burst=1".parse().unwrap();
     flow.change(|chain| chain.add(0, "limit", Arc::new(RateLimit), limit)).unwrap();
     assert!(flow.outgoing(call(0), NOW).is_some() && flow.outgoing(call(1), NOW).is_none());
     assert_eq!((state(&flow).held, state(&flow).held_bytes), (1, 0));

@@ -13,7 +13,7 @@ fn calls_beyond_a_bound_fail_and_others_go_on() {
         let bounded = [policies().calls(5), policies().held_bytes(4 * 102)];
         for (place, policies) in bounded.into_iter().enumerate() {
             let policies = policies.engine("acl", Acl, "field=customer deny=Eve").unwrap();
-            let policies = policies.engine("limit", RateLimit, "per-second=0 burst=1").unwrap();
+            let policies = policies.engine("limit", RateLimit, "per-second=1 burst=1").unwrap();
             let scene = Scene::new(runtime, side, &policies).await;
             let long = "x".repeat(100);
             let calls = join_all((0..20).map(|_| scene.reserve(&long)));

@@ -89,7 +89,7 @@ fn calls_are_counted_by_their_outcomes() {
 #[test]
 fn a_call_that_is_given_up_while_it_is_held_goes_no_further() {
     play(async |runtime, side| {
-        let policies = policies().engine("limit", RateLimit, "per-second=0 burst=1").unwrap();
+        let policies = policies().engine("limit", RateLimit, "per-second=1 burst=1").unwrap();
         let scene = Scene::new(runtime, side, &policies).await;
         scene.reserve("Ada").await.unwrap();
         {
@@ -108,7 +108,7 @@ fn a_call_that_is_given_up_while_it_is_held_goes_no_further() {
 #[test]
 fn a_call_whose_deadline_passes_while_it_is_held_goes_no_further() {
     play(async |runtime, side| {
-        let policies = policies().engine("limit", RateLimit, "per-second=0 burst=1").unwrap();
+        let policies = policies().engine("limit", RateLimit, "per-second=1 burst=1").unwrap();
         let scene = Scene::new(runtime, side, &policies).await;
         scene.reserve("Ada").await.unwrap();
         let late = "late".to_owned();
@@ -126,8 +126,8 @@ fn what_is_held_goes_on_when_the_connection_is_drained_or_closed() {
     play(async |runtime, side| {
         for closes in [false, true] {
             let policies = policies()
-                .engine("first", RateLimit, "per-second=0 burst=1")
-                .and_then(|policies| policies.engine("second", RateLimit, "per-second=0 burst=1"))
+                .engine("first", RateLimit, "per-second=1 burst=1")
+                .and_then(|policies| policies.engine("second", RateLimit, "per-second=1 burst=1"))
                 .unwrap();
             let scene = Scene::new(runtime, side, &policies).await;
             let calls = join_all((0..50).map(|number| scene.reserve(number)));

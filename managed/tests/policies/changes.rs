@@ -55,7 +55,7 @@ fn calls_are_neither_lost_nor_repeated_nor_reordered_by_changes() {
 #[test]
 fn a_limiter_with_a_full_queue_delivers_all_when_it_is_removed() {
     play(async |runtime, side| {
-        let policies = policies().engine("limit", RateLimit, "per-second=0 burst=1 queue=999").unwrap();
+        let policies = policies().engine("limit", RateLimit, "per-second=1 burst=1 queue=999").unwrap();
         let scene = Scene::new(runtime, side, &policies).await;
         let calls = join_all((0..CALLS).map(|number| scene.reserve(number)));
         let removal = async {

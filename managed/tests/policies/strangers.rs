@@ -100,7 +100,7 @@ fn a_server_that_answers_what_it_did_not_get_gets_nothing_more() {
             return;
         }
         let (here, raw) = pair(runtime.clone());
-        let policies = policies().engine("limit", RateLimit, "per-second=0 burst=1").unwrap();
+        let policies = policies().engine("limit", RateLimit, "per-second=1 burst=1").unwrap();
         let client = Client::new(end(here, policies.clone()).await).codec(Protobuf);
         let names = ["Ada", "Bob"].map(ToOwned::to_owned);
         let [first, second] = names.each_ref().map(|name| client.call::<_, u64>(RESERVE, name));

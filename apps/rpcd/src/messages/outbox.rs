@@ -245,7 +245,7 @@ mod tests {
         const ALL: u64 = 1000;
         let common = Common::new(1 << 20);
         let mut outbox = Outbox::new(Lends::Frames(Waiting::new(1 << 10, common.clone())));
-        let mut push = |outbox: &mut Outbox, call| {
+        let push = |outbox: &mut Outbox, call| {
             let lent = outbox.lends.lend(0, |room| Ok(room.reserve(64)?));
             let message = lent.unwrap();
             outbox.push(Descriptor::Request { call, method: 0, message, milliseconds: 0, trace: None });

@@ -135,7 +135,7 @@ async fn a_breach_of_the_protocol_detaches_its_author_alone() {
         let stranger = Stranger::attach(&daemon, &hello()).await;
         if breach == open {
             // A limit keeps the second call open.
-            let settings = "per-second=0".parse().unwrap();
+            let settings = "per-second=1".parse().unwrap();
             let kind = limit.clone().unwrap();
             let add = bertha_rpcd::Change::Add { name: "limit".into(), kind, settings };
             daemon.operator.change("hotel", &add).unwrap();

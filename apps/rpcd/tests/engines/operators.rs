@@ -95,6 +95,8 @@ async fn settings_that_no_application_could_have_are_refused_before_one_comes() 
         ("quota", "calls=-1"),
         ("quota", "calls=0"),
         ("rate-limit", "per-second=nan"),
+        ("rate-limit", "per-second=0"),
+        ("rate-limit", "per-second=10 burst=0"),
         ("qos", "hold=99999999999999"),
         ("acl", "field=customer dney=eve"),
     ] {
@@ -113,6 +115,12 @@ async fn settings_that_no_application_could_have_are_refused_before_one_comes() 
     assert!(
         refusal("few", "calls=0").await.contains("calls=0 of quota lets no call pass; take calls=1 or more")
     );
+    add("slow", "rate-limit", "per-second=9").give(&daemon.path).await.unwrap();
+    for wrong in ["per-second=0", "burst=0"] {
+        let text = refusal("slow", wrong).await;
+        assert!(text.contains(&format!("{wrong} of rate-limit lets no call pass; take")), "{text}");
+    }
+    Order::Remove { service: "hotel".into(), name: "slow".into() }.give(&daemon.path).await.unwrap();
     assert!(refusal("list", "fild=guest").await.contains("fild=guest is unknown"));
     let server = daemon.server().await;
     assert!(refusal("list", "fild=guest").await.contains("fild=guest is unknown"), "beside a server");

@@ -67,7 +67,7 @@ async fn a_limiter_with_a_full_queue_delivers_all_when_it_is_removed() {
     let daemon = Running::start();
     let serving = recorded(daemon.server().await);
     let client = daemon.client().await;
-    daemon.operator.change("hotel", &add("rate-limit", "per-second=0 burst=1 queue=299")).unwrap();
+    daemon.operator.change("hotel", &add("rate-limit", "per-second=1 burst=1 queue=299")).unwrap();
     // They are sent in this order, and the first passes.
     let calls = (0..300).map(|nights| reserve(&client, "ada", nights));
     let removal = async {
@@ -99,7 +99,7 @@ async fn a_thousand_changes_of_engines_lose_repeat_and_swap_no_call() {
             add("metrics", ""),
             upgrade("rate-limit"),
             add("quota", "calls=1000"),
-            configure("rate-limit", "per-second=0 burst=1"),
+            configure("rate-limit", "per-second=1 burst=1"),
             add("qos", "small=1"),
             upgrade("rate-limit"),
             upgrade("acl"),
@@ -113,7 +113,7 @@ async fn a_thousand_changes_of_engines_lose_repeat_and_swap_no_call() {
             add("null", ""),
             upgrade("quota"),
             configure("qos", "hold=1"),
-            configure("rate-limit", "per-second=0"),
+            configure("rate-limit", "per-second=1"),
             remove("trace"),
             upgrade("null"),
             remove("metrics"),
@@ -141,7 +141,7 @@ async fn copies_for_engines_take_no_more_than_a_heap_may() {
     let _serving = serve(daemon.server().await);
     let client = Arc::new(daemon.client().await);
     daemon.operator.change("hotel", &add("acl", "field=guests deny=eve")).unwrap();
-    daemon.operator.change("hotel", &add("rate-limit", "per-second=0")).unwrap();
+    daemon.operator.change("hotel", &add("rate-limit", "per-second=1")).unwrap();
     // A request whose guests share a text of 64 KiB: its copy takes a megabyte.
     let text = String::from_str_in(&"x".repeat(64 << 10), &client.heap());
     let guest = [text.as_ptr().addr() as u64, (64 << 10) << 32 | (64 << 10)];
