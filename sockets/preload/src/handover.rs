@@ -1,7 +1,7 @@
 //! Sockets that a new program gets with all that is known of them, as a forked child does, since their streams have other users, too.
 //!
-//! The new program gets them in a table at a descriptor of a known number, the first that is free of a few, if it runs under this library. One that does not has none of the
-//! sockets, and a few descriptors of which it knows nothing.
+//! The new program gets them in a table at a descriptor of a known number, the first that is free of a few, if it runs under this library.
+//! One that does not has none of the sockets, and a few descriptors of which it knows nothing.
 
 use crate::process::{self, FIRST_OWN, PLACES_BYTES, Socket};
 use crate::visit::Own;
