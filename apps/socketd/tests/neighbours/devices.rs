@@ -44,13 +44,13 @@ fn connections_that_a_program_does_not_take_are_bounded() {
     let machine = Machine::start();
     let mut deaf = python(&machine, KERNEL, &["take-none"]);
     let port: u16 = deaf.line().parse().unwrap();
-    let strangers: Vec<_> = (0..1500).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
+    let strangers: Vec<_> = (0..700).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
     let mut server = python(&machine, KERNEL, &["serve"]);
     native(&["talk-plainly", &server.line()]).expect("done");
     // A queue of the kernel has 278 messages, each with a carrier and a connection, and 256 wait with both ends of theirs.
     assert!(machine.descriptors() < 1500, "{}", machine.descriptors());
     let reason = "too many connections wait for the program";
-    assert!(machine.list().iter().any(|line| line[6] == reason), "{:?}", machine.list());
+    assert!(machine.list().iter().any(|line| line[6] == reason), "none was refused");
     drop(strangers);
 }
 
