@@ -32,13 +32,23 @@ struct Remains {
 }
 
 /// The knowledge about a connection beside its messages: the methods of [`AnyConnection`] of these names.
+///
+/// The defaults are those of a connection whose ends have agreed on nothing.
 pub(crate) trait Knowledge<C>: Send + Sync + 'static {
-    fn upgrade(&self, connection: &Arc<C>, to: Pick) -> Option<BoxFuture<'static, Result<(), Error>>>;
+    fn upgrade(&self, _: &Arc<C>, _: Pick) -> Option<BoxFuture<'static, Result<(), Error>>> {
+        None
+    }
     fn explain(&self, connection: &C) -> String;
     fn chunnels(&self, connection: &C) -> Vec<&'static str>;
-    fn dropped(&self, connection: &C) -> u64;
-    fn forged(&self, connection: &C) -> u64;
-    fn agreement(&self, connection: &C) -> Option<Arc<Agreement>>;
+    fn dropped(&self, _: &C) -> u64 {
+        0
+    }
+    fn forged(&self, _: &C) -> u64 {
+        0
+    }
+    fn agreement(&self, _: &C) -> Option<Arc<Agreement>> {
+        None
+    }
     fn observed(&self, connection: &C) -> Statistics;
 }
 

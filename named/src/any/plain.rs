@@ -4,7 +4,7 @@ use super::{AnyConnection, AnyIncoming, Knowledge, Known, Listened};
 use crate::Transport;
 use bertha::core::{BoxFuture, Listener, Statistics, forward};
 use bertha::kernel::{Tcp, TcpConnection};
-use bertha::{Agreement, Buf, Chunk, Connection, Datapath, Error, ErrorKind, Pick};
+use bertha::{Buf, Chunk, Connection, Datapath, Error, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -187,28 +187,12 @@ impl<C: Cut, E: Extend<Buf>> Extend<Chunk> for Received<'_, C, E> {
 struct Nothing;
 
 impl<C: Cut> Knowledge<Plain<C>> for Nothing {
-    fn upgrade(&self, _: &Arc<Plain<C>>, _: Pick) -> Option<BoxFuture<'static, Result<(), Error>>> {
-        None
-    }
-
     fn explain(&self, _: &Plain<C>) -> String {
         "TCP as it is".to_owned()
     }
 
     fn chunnels(&self, _: &Plain<C>) -> Vec<&'static str> {
         Vec::new()
-    }
-
-    fn dropped(&self, _: &Plain<C>) -> u64 {
-        0
-    }
-
-    fn forged(&self, _: &Plain<C>) -> u64 {
-        0
-    }
-
-    fn agreement(&self, _: &Plain<C>) -> Option<Arc<Agreement>> {
-        None
     }
 
     fn observed(&self, connection: &Plain<C>) -> Statistics {

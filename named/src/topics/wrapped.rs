@@ -1,9 +1,9 @@
 //! A connection whose stack was not agreed on.
 
 use crate::any::Knowledge;
-use bertha::core::{BoxFuture, Explanation, Node, Picks, Situation, Statistics, forward, resolve};
+use bertha::core::{Explanation, Node, Picks, Situation, Statistics, forward, resolve};
 use bertha::queue::{QueueBase, QueueConnection, Service};
-use bertha::{Agreement, Buf, Connection, Describe, Error, Pick};
+use bertha::{Buf, Connection, Describe};
 use std::sync::Arc;
 
 /// Returns the layers of a stack that is used without an agreement, top first.
@@ -44,10 +44,6 @@ pub(super) struct Chosen<S: Service> {
 }
 
 impl<C: Connection<Data = Buf>, S: Service> Knowledge<C> for Chosen<S> {
-    fn upgrade(&self, _: &Arc<C>, _: Pick) -> Option<BoxFuture<'static, Result<(), Error>>> {
-        None
-    }
-
     fn explain(&self, _: &C) -> String {
         let end = if self.layers.is_empty() { "an end of a topic" } else { ", over an end of a topic" };
         format!("{}{end}", Explanation::of(&self.layers))
@@ -59,18 +55,6 @@ impl<C: Connection<Data = Buf>, S: Service> Knowledge<C> for Chosen<S> {
             Node::Select { .. } => None,
         };
         self.layers.iter().filter_map(layer).collect()
-    }
-
-    fn dropped(&self, _: &C) -> u64 {
-        0
-    }
-
-    fn forged(&self, _: &C) -> u64 {
-        0
-    }
-
-    fn agreement(&self, _: &C) -> Option<Arc<Agreement>> {
-        None
     }
 
     fn observed(&self, _: &C) -> Statistics {

@@ -1,5 +1,6 @@
 //! Copies of the descriptors of sets of epoll, which stand for the set that they were made of.
 
+use crate::number_path::NumberPath;
 use crate::{errno, real, watch};
 use libc::c_int;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -59,21 +60,13 @@ fn put(word: u64) -> bool {
 
 /// Returns true for a set of epoll: the kernel names it so.
 fn is_set(fd: c_int) -> bool {
-    let mut path = *b"/proc/self/fd/0000000000\0";
-    let mut rest = fd.cast_unsigned();
-    for digit in path[14..24].iter_mut().rev() {
-        *digit = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    // The kernel takes no zeros before a number.
-    let zeros = path[14..23].iter().take_while(|digit| **digit == b'0').count();
-    path.copy_within(14 + zeros.., 14);
+    let path = NumberPath::new("/proc/self/fd/", fd.cast_unsigned(), "");
     let mut name = [0_u8; 32];
-    let (path, room) = (path.as_ptr().addr(), name.as_mut_ptr().addr());
+    let room = name.as_mut_ptr().addr();
     // SAFETY: the path ends by a zero, and the room has this length.
     let read = unsafe {
         let here = libc::AT_FDCWD as usize;
-        real::syscall(libc::SYS_readlinkat, here, path, room, name.len(), 0, 0)
+        real::syscall(libc::SYS_readlinkat, here, path.address(), room, name.len(), 0, 0)
     };
     usize::try_from(read).is_ok_and(|read| &name[..read] == b"anon_inode:[eventpoll]")
 }

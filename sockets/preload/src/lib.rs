@@ -30,6 +30,7 @@ mod life;
 mod lock;
 mod look;
 mod memory;
+mod number_path;
 mod parts;
 mod place;
 mod process;

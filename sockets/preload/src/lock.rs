@@ -1,5 +1,6 @@
 //! A lock among the threads of a process and of its forked children, which survives the death of its owner.
 
+use crate::number_path::NumberPath;
 use crate::real;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -100,18 +101,10 @@ fn is_dead(thread: u32) -> bool {
 }
 
 fn is_zombie(thread: u32) -> bool {
-    let mut path = *b"/proc/0000000000/stat\0";
-    let mut rest = thread;
-    for digit in path[6..16].iter_mut().rev() {
-        *digit = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    // The kernel takes no zeros before a number.
-    let zeros = path[6..16].iter().take_while(|digit| **digit == b'0').count();
-    path.copy_within(6 + zeros.., 6);
+    let path = NumberPath::new("/proc/", thread, "/stat");
     let (at_fdcwd, flags) = (libc::AT_FDCWD as usize, (libc::O_RDONLY | libc::O_CLOEXEC) as usize);
     // SAFETY: the path ends by a zero.
-    let file = unsafe { real::syscall(libc::SYS_openat, at_fdcwd, path.as_ptr().addr(), flags, 0, 0, 0) };
+    let file = unsafe { real::syscall(libc::SYS_openat, at_fdcwd, path.address(), flags, 0, 0, 0) };
     let Ok(file) = i32::try_from(file) else { return false };
     if file < 0 {
         return false;

@@ -1,7 +1,7 @@
 //! Connections that programs make.
 
 use super::carrier::Carrier;
-use super::plan::{Plan, Told};
+use super::plan::{Plan, told};
 use super::request::Request;
 use super::roll::Entry;
 use super::{Engine, number_of, pump, reply, route};
@@ -30,7 +30,7 @@ pub(super) fn connect(engine: &Rc<Engine>, visitor: &UnixStream, owner: Credenti
         }
     };
     reply(visitor, Ok(program.as_fd()));
-    let entry = engine.enter(owner, [None, Some(peer)], Told(&request).to_string());
+    let entry = engine.enter(owner, [None, Some(peer)], told(&request));
     let engine = engine.clone();
     spawn_local(async move {
         let connected = async { Plan::of(&request)?.connect(peer).await };

@@ -1,7 +1,7 @@
 //! Listeners of programs.
 
 use super::carrier::Carrier;
-use super::plan::{Plan, Told};
+use super::plan::{Plan, told};
 use super::request::Request;
 use super::{Engine, SOCKETS, number_of, pump, reply, route};
 use crate::message;
@@ -39,7 +39,7 @@ pub(super) async fn listen(
     request: Request,
     socket: &OwnedFd,
 ) {
-    let (place, what) = (request.place, Told(&request).to_string());
+    let (place, what) = (request.place, told(&request));
     // The program's socket has the port until the queue takes its place.
     let _ = sockopt::set_socket_reuseaddr(socket, true);
     let once = async || Plan::of(&request)?.listen(place).await;

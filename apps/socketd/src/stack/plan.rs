@@ -3,7 +3,6 @@
 use super::request::Request;
 use bertha_core::{Error, ErrorKind};
 use bertha_named::{AnyConnection, Connecting, Listened, Listening, Options, Stack, Transport};
-use std::fmt::{self, Display};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,15 +68,11 @@ impl Plan {
     }
 }
 
-/// The settings of a request, for people.
-pub(super) struct Told<'a>(pub(super) &'a Request);
-
-impl Display for Told<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let value = |wanted| self.0.settings().find(|(name, _)| *name == wanted).map(|(_, value)| value);
-        match value("device") {
-            Some(device) => write!(f, "the device {device}"),
-            None => write!(f, "{} over {}", value("stack").unwrap_or(""), value("over").unwrap_or("")),
-        }
+/// Returns the settings of a request, for people.
+pub(super) fn told(request: &Request) -> String {
+    let value = |wanted| request.settings().find(|(name, _)| *name == wanted).map(|(_, value)| value);
+    match value("device") {
+        Some(device) => format!("the device {device}"),
+        None => format!("{} over {}", value("stack").unwrap_or(""), value("over").unwrap_or("")),
     }
 }

@@ -105,8 +105,8 @@ const F_SETSIG: c_int = 10;
 /// Serves all processors of 64 bits: an argument behind `...` comes as one that is named.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn fcntl(fd: c_int, command: c_int, argument: usize) -> c_int {
-    if command == libc::F_GETFD && process::is_own(fd) {
-        return errno::fail(libc::EBADF) as c_int;
+    if command == libc::F_GETFD && is_hidden(fd) {
+        return -1;
     }
     // SAFETY: the arguments are the program's.
     let done = unsafe { real::fcntl(fd, command, argument) };
@@ -132,11 +132,16 @@ unsafe extern "C-unwind" fn fcntl64(fd: c_int, command: c_int, argument: usize) 
     unsafe { fcntl(fd, command, argument) }
 }
 
-/// A program that looks for its open descriptors finds none of this library: it would close them, or wonder whose they are.
+/// Returns true, with the error for a closed descriptor, for one of this library. A program that looks for its open descriptors would close it,
+/// or wonder whose it is.
+fn is_hidden(fd: c_int) -> bool {
+    process::is_own(fd) && errno::fail(libc::EBADF) < 0
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn fstat(fd: c_int, about: *mut c_void) -> c_int {
-    if process::is_own(fd) {
-        return errno::fail(libc::EBADF) as c_int;
+    if is_hidden(fd) {
+        return -1;
     }
     // SAFETY: the arguments are the program's.
     unsafe { real::fstat(fd, about) }
@@ -144,8 +149,8 @@ unsafe extern "C-unwind" fn fstat(fd: c_int, about: *mut c_void) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn fstat64(fd: c_int, about: *mut c_void) -> c_int {
-    if process::is_own(fd) {
-        return errno::fail(libc::EBADF) as c_int;
+    if is_hidden(fd) {
+        return -1;
     }
     // SAFETY: the arguments are the program's.
     unsafe { real::fstat64(fd, about) }
