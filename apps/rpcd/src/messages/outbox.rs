@@ -12,6 +12,7 @@ use bertha_schemas::{Frame, PrivateMemory, Room};
 use fair_queue::FairQueue;
 use std::collections::HashSet;
 use std::mem;
+use std::time::Instant;
 
 /// Maximum number of requests and cancellations that a party hears at once. Those behind them are heard by turns of the callers, so that a
 /// caller with few calls does not stand behind all of another.
@@ -26,7 +27,9 @@ pub(crate) struct Outbox {
     /// Requests and cancellations that are heard next, no more than a turn of them.
     calls: Vec<Descriptor>,
     /// Requests and cancellations that are heard later. The places for calls bound the requests, and those that were heard the cancellations.
-    later: FairQueue<Descriptor>,
+    later: FairQueue,
+    /// Calls wait that may be heard at a time, and not now.
+    is_held: bool,
     done: Done,
     /// Messages of the party that two have to give up before it hears of it: the connection that sends them, and the call.
     kept: HashSet<u32>,
@@ -52,17 +55,31 @@ pub(crate) struct News {
 impl Outbox {
     pub(crate) fn new(lends: Lends) -> Self {
         let (done, kept) = Default::default();
-        Self { lends, descriptors: Vec::new(), calls: Vec::new(), later: FairQueue::new(), done, kept }
+        Self {
+            lends,
+            descriptors: Vec::new(),
+            calls: Vec::new(),
+            later: FairQueue::new(),
+            is_held: false,
+            done,
+            kept,
+        }
     }
 
     pub(crate) fn push(&mut self, descriptor: Descriptor) {
-        if let Descriptor::Request { call, .. } | Descriptor::Cancellation { call } = descriptor {
-            if self.calls.len() >= TURN || !self.later.is_empty() {
-                return self.later.push(call, descriptor);
+        let has_room = self.calls.len() < TURN;
+        match descriptor {
+            Descriptor::Request { call, .. } if has_room && self.later.passes(call) => {
+                self.calls.push(descriptor)
             }
-            return self.calls.push(descriptor);
+            Descriptor::Cancellation { .. } if has_room && self.later.is_empty() => {
+                self.calls.push(descriptor)
+            }
+            Descriptor::Request { call, .. } | Descriptor::Cancellation { call } => {
+                self.later.push(call, descriptor);
+            }
+            _ => self.descriptors.push(descriptor),
         }
-        self.descriptors.push(descriptor);
     }
 
     /// Cancels a call whose request was pushed. A request of which the party has not heard is taken out with its message. Returns true if the
@@ -114,20 +131,33 @@ impl Outbox {
         self.descriptors.len()
     }
 
+    /// Notes that a call that the party had to answer has ended. Returns true if other calls wait for this.
+    pub(crate) fn ended(&mut self, call: u64) -> bool {
+        self.later.ended(call)
+    }
+
     /// Puts the descriptors of a turn into a buffer that is empty.
-    pub(crate) fn take(&mut self, descriptors: &mut Vec<Descriptor>) -> News {
+    pub(crate) fn take(&mut self, descriptors: &mut Vec<Descriptor>, now: Instant) -> News {
+        self.later.set_now(now);
         self.close_done();
         mem::swap(&mut self.descriptors, descriptors);
         let room = TURN.saturating_sub(self.calls.len());
         descriptors.append(&mut self.calls);
+        let before = descriptors.len();
         descriptors.extend(std::iter::from_fn(|| self.later.pop()).take(room));
+        self.is_held = descriptors.len() - before < room && !self.later.is_empty();
         let (regions, granted) = self.lends.take_new_regions();
         News { regions, granted }
     }
 
     /// Returns true if there are descriptors for another turn.
     pub(crate) fn has_more(&self) -> bool {
-        !self.later.is_empty()
+        !self.is_held && !self.later.is_empty()
+    }
+
+    /// Returns the time of the next turn, if calls wait for it.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.later.due().filter(|_| self.is_held)
     }
 
     /// Takes the message of a descriptor.
@@ -200,6 +230,7 @@ mod tests {
     use crate::messages::memory::common::Common;
     use crate::messages::to_party::Waiting;
     use bertha_managed::{InHeap, Party};
+    use std::time::Duration;
 
     #[test]
     fn calls_are_no_answers() {
@@ -210,7 +241,7 @@ mod tests {
         outbox.push(Descriptor::Cancellation { call: 2 });
         assert_eq!(outbox.answers(), 1);
         let mut descriptors = Vec::new();
-        assert_eq!(outbox.take(&mut descriptors).granted, 0);
+        assert_eq!(outbox.take(&mut descriptors, Instant::now()).granted, 0);
         assert_eq!((outbox.answers(), descriptors.len()), (0, 3));
     }
 
@@ -228,16 +259,17 @@ mod tests {
             Descriptor::Request { call, .. } | Descriptor::Cancellation { call } => Party::of(*call).0,
             other => panic!("{other:?}"),
         };
-        let mut turn = || {
+        let turn = |outbox: &mut Outbox| {
             let mut heard = Vec::new();
-            outbox.take(&mut heard);
+            outbox.take(&mut heard, Instant::now());
             (heard.iter().map(party).collect::<Vec<_>>(), outbox.has_more())
         };
-        assert_eq!(turn(), (vec![0; TURN], true));
-        let (second, _) = turn();
-        assert_eq!(second[..5], [0, 1, 0, 1, 0]);
-        let turns = std::iter::from_fn(|| Some(turn()).filter(|(_, has_more)| *has_more)).count();
-        assert_eq!(turns, 13, "64 at once");
+        assert_eq!(turn(&mut outbox), (vec![0; TURN], true));
+        assert_eq!(outbox.due(), None);
+        assert_eq!(turn(&mut outbox), (vec![1; 2], false), "the other has its part under way");
+        assert!(outbox.due().is_some_and(|due| due < Instant::now() + Duration::from_secs(1)));
+        assert!((0..3).all(|number| outbox.ended(Party(0).call(number))));
+        assert_eq!(turn(&mut outbox), (vec![0; 3], false));
     }
 
     #[test]
@@ -253,7 +285,7 @@ mod tests {
         let mut heard = Vec::new();
         (0..ALL).for_each(|call| push(&mut outbox, call));
         let taken = common.taken();
-        outbox.take(&mut heard);
+        outbox.take(&mut heard, Instant::now());
         assert_eq!(heard.len(), TURN);
         heard.drain(..).for_each(|request| drop(outbox.waiting(&request)));
         assert!((TURN as u64..ALL).all(|call| !outbox.cancel(call)));
@@ -261,7 +293,7 @@ mod tests {
         // One that is heard next, and one that has been heard.
         [ALL, ALL + 1].into_iter().for_each(|call| push(&mut outbox, call));
         assert_eq!([outbox.cancel(ALL), outbox.cancel(0)], [false, true]);
-        outbox.take(&mut heard);
+        outbox.take(&mut heard, Instant::now());
         let calls = heard.iter().map(|descriptor| match descriptor {
             Descriptor::Request { call, .. } => (true, *call),
             Descriptor::Cancellation { call } => (false, *call),

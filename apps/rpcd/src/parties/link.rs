@@ -200,7 +200,17 @@ impl Link {
 
     /// Waits until the party has to hear something.
     pub(crate) async fn has_news(&self) {
-        self.waits.notified().await;
+        let due = self.outbox.lock().due();
+        let later = async {
+            match due {
+                Some(due) => TokioRuntime.sleep_until(due).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.waits.notified() => {}
+            () = later => {}
+        }
     }
 
     /// Waits until a message is needed no more, and some time has passed in which other news could have told of it.
@@ -213,7 +223,7 @@ impl Link {
     pub(crate) fn news(&self, descriptors: &mut Vec<Descriptor>) -> News {
         self.heard.notify_one();
         let mut outbox = self.outbox.lock();
-        let news = outbox.take(descriptors);
+        let news = outbox.take(descriptors, TokioRuntime.now());
         if outbox.has_more() {
             self.waits.notify_one();
         }
@@ -321,6 +331,10 @@ impl Link {
         let taken = given.take(call);
         if given.is_over() {
             self.detach();
+        }
+        drop(given);
+        if taken.is_some() && self.outbox.lock().ended(call) {
+            self.waits.notify_one();
         }
         taken
     }
