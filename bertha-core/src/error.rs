@@ -201,6 +201,18 @@ impl Error {
     pub fn context(&self) -> &str {
         &self.0.context
     }
+
+    /// Returns the number that the system has given the error, such as `ENETUNREACH`, if it comes from there. The kinds are coarser.
+    pub fn os_error(&self) -> Option<i32> {
+        let mut next = self.cause();
+        while let Some(cause) = next {
+            if let Some(number) = cause.downcast_ref().and_then(std::io::Error::raw_os_error) {
+                return Some(number);
+            }
+            next = cause.downcast_ref::<Self>().map_or_else(|| cause.source(), Self::cause);
+        }
+        None
+    }
 }
 
 impl fmt::Display for Error {
@@ -303,6 +315,15 @@ mod tests {
         let line = "unreachable: Connection refused (os error 111)";
         let error = Error::from(refused());
         assert_eq!([error.to_string(), format!("{error:?}"), printed(&error)], [line; 3]);
+    }
+
+    #[test]
+    fn the_number_of_the_system_is_found_below_other_errors() {
+        let below = Error::from(refused());
+        assert_eq!(below.os_error(), Some(111));
+        let above = Error::new(ErrorKind::Closed, below.context().to_owned()).because(below);
+        assert_eq!(above.retold("told again").os_error(), Some(111));
+        assert_eq!(Error::new(ErrorKind::Closed, "of our own").os_error(), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use bertha_core::{Addr, Error};
 use bertha_local::Directory;
 use bertha_local::directory::server::DirectoryServer;
 use bertha_local::directory::{DirectoryStatistics, Found, Rules};
-use bertha_program::{Termination, Watched, Watching, escaped, say};
+use bertha_program::{Termination, Watched, Watching, escaped, make_socket_folder, say};
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug, Parser)]
 #[command(name = "bertha-directory", version)]
 pub(crate) struct Arguments {
-    /// The directory's socket. The rights of its folder say who may ask and register.
+    /// The directory's socket. The rights of its folder, which the directory makes if it is not there, say who may ask and register.
     #[arg(long, value_name = "FILE", default_value = "/run/bertha/directory.sock")]
     socket: PathBuf,
     #[command(subcommand)]
@@ -72,6 +72,7 @@ impl Arguments {
         match self.command {
             Command::Serve { kept, kept_addresses, watching } => {
                 let watched = watching.begin("bertha-directory")?;
+                make_socket_folder(&self.socket)?;
                 let server = Arc::new(DirectoryServer::listen(self.socket, rules(kept, kept_addresses))?);
                 watch(&watched, &server)?;
                 // Dropping the server removes its socket.

@@ -14,6 +14,7 @@ mod log;
 mod ready_for_signals;
 mod run;
 mod say;
+mod socket_folder;
 pub mod style;
 mod termination;
 #[cfg(feature = "tls")]
@@ -29,6 +30,7 @@ pub use hold::Hold;
 pub use ready_for_signals::until_ready_for_signals;
 pub use run::{run, run_async, run_async_on};
 pub use say::say;
+pub use socket_folder::make_socket_folder;
 pub use termination::Termination;
 #[cfg(feature = "watching")]
 pub use watching::{Metrics, Value, Watched, Watching};

@@ -2,7 +2,7 @@
 
 use crate::server::Server;
 use bertha_core::{Error, ErrorKind};
-use bertha_program::{Termination, cannot_listen};
+use bertha_program::{Termination, cannot_listen, make_socket_folder};
 use bertha_sockets_machine::Layout;
 use clap::Parser;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "bertha-socketd", version)]
 pub(crate) struct Arguments {
-    /// The daemon's socket. The rights of its folder say who may ask.
+    /// The daemon's socket. The rights of its folder, which is made if it is not there, say who may ask.
     #[arg(long, value_name = "FILE", default_value = "/run/bertha/sockets.sock")]
     socket: PathBuf,
     /// Size of a ring, of which a connection has two: a power of two from 4 KiB to 64 MiB.
@@ -27,6 +27,7 @@ impl Arguments {
                 format!("a ring of {} bytes: the size is a power of two from 4 KiB to 64 MiB", self.ring);
             Error::new(ErrorKind::Invalid, what)
         })?;
+        make_socket_folder(&self.socket)?;
         let server = Server::listen(&self.socket, layout)
             .map_err(|error| cannot_listen(self.socket.display(), error))?;
         // Dropping the server removes its socket.

@@ -2,9 +2,10 @@
 
 use super::Incoming;
 use super::handle::Handle;
+use crate::Party;
 use crate::method::Service;
-use crate::{Party, Shares};
 use bertha_chunnels::rpc::spans;
+use bertha_runtime::Shares;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use tokio::task::{AbortHandle, JoinSet};

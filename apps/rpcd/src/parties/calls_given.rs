@@ -2,7 +2,8 @@
 
 use crate::parties::calls_made::MOST;
 use crate::parties::origin::Origin;
-use bertha_managed::{Party, gets_another};
+use bertha_managed::Party;
+use bertha_runtime::gets_another;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 

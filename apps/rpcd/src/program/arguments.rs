@@ -9,7 +9,7 @@ use bertha_core::{Error, ErrorKind};
 use bertha_datapath_shm::{Users, Waiting};
 use bertha_managed::attach::is_name;
 use bertha_program::tls::PeerOptions;
-use bertha_program::{Metrics, Termination, say};
+use bertha_program::{Metrics, Termination, make_socket_folder, say};
 use clap::{Parser, value_parser};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -22,7 +22,7 @@ use tokio::runtime::Builder;
 #[derive(Debug, Parser)]
 #[command(name = "bertha-rpcd", version)]
 pub struct Arguments {
-    /// The socket at which applications attach. The rights of its folder say which users reach it.
+    /// The socket at which applications attach. The rights of its folder, which the daemon makes if it is not there, say which users reach it.
     #[arg(long, value_name = "FILE", default_value = "/run/bertha/rpcd.sock")]
     socket: PathBuf,
     /// Takes applications of the user of this number, and of no others but those that are named so. Any user may open the socket then whom
@@ -174,6 +174,7 @@ impl Arguments {
             trials: self.trials,
         };
         threads::start().await;
+        make_socket_folder(&self.socket)?;
         let daemon = Daemon::listen(&self.socket, settings).await?;
         let operator = daemon.operator();
         let watched = self.metrics.begin("bertha-rpcd")?;

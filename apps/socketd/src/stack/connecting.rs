@@ -29,15 +29,17 @@ pub(super) fn connect(engine: &Rc<Engine>, visitor: &UnixStream, owner: Credenti
             return reply(visitor, Err(libc::ENOBUFS));
         }
     };
+    let Some(entry) = engine.enter(owner, [None, Some(peer)], told(&request)) else {
+        return reply(visitor, Err(libc::ENOBUFS));
+    };
     reply(visitor, Ok(program.as_fd()));
-    let entry = engine.enter(owner, [None, Some(peer)], told(&request));
     let engine = engine.clone();
     spawn_local(async move {
         let connected = async { Plan::of(&request)?.connect(peer).await };
         match connected.await {
             Ok(connection) => carry(&engine, entry, connection, own, peer).await,
             Err(error) => {
-                own.failed(number_of(&error));
+                own.failed(number_of(&error).unwrap_or(libc::ECONNREFUSED));
                 entry.refused(&error.to_string());
             }
         }

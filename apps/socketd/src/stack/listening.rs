@@ -3,9 +3,9 @@
 use super::carrier::Carrier;
 use super::plan::{Plan, told};
 use super::request::Request;
-use super::{Engine, SOCKETS, number_of, pump, reply, route};
+use super::{Engine, number_of, pump, reply, route};
 use crate::message;
-use bertha_core::{Addr, Error, ErrorKind};
+use bertha_core::{Addr, ErrorKind};
 use bertha_named::{AnyConnection, AnyIncoming, Listened};
 use bertha_runtime::tokio::Credentials;
 use bertha_sockets_machine::device::{ARRIVED, PLACE, Place};
@@ -24,9 +24,6 @@ use tokio::time::{sleep, timeout};
 
 /// The time that a program has to take connections before one more is given up.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// The connections of a listener that wait for room in its queue, at most. Who connects by plain TCP has proved nothing.
-const WAITING: usize = 256;
 
 /// The time that the earlier owner of an address has to leave it.
 const LEAVING: Duration = Duration::from_secs(3);
@@ -61,7 +58,9 @@ pub(super) async fn listen(
     };
     let listened = match listened.await {
         Ok(listened) => listened,
-        Err(error) => return refuse(&error.to_string(), listening_error(&error)),
+        Err(error) => {
+            return refuse(&error.to_string(), number_of(&error).unwrap_or(libc::EADDRNOTAVAIL));
+        }
     };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).map_err(io::Error::from);
@@ -71,19 +70,15 @@ pub(super) async fn listen(
         Ok(pair) => pair,
         Err(error) => return refuse(&error.to_string(), libc::ENOBUFS),
     };
+    let Some(entry) = engine.enter(owner, [Some(place), None], what.clone()) else {
+        return reply(visitor, Err(libc::ENOBUFS));
+    };
     reply(visitor, Ok(program.as_fd()));
     let engine = engine.clone();
     spawn_local(async move {
-        let _entry = engine.enter(owner, [Some(place), None], what.clone());
+        let _entry = entry;
         serve(&engine, Rc::new(queue), listened, owner, (place, &what)).await;
     });
-}
-
-fn listening_error(error: &Error) -> i32 {
-    match number_of(error) {
-        libc::EADDRINUSE => libc::EADDRINUSE,
-        _ => libc::EADDRNOTAVAIL,
-    }
 }
 
 /// Passes connections on until the program has closed its listener.
@@ -96,7 +91,6 @@ async fn serve(
 ) {
     // The registration in the directory goes with the listener.
     let (_, mut incoming, _registration) = listened;
-    let waiting = Rc::new(());
     loop {
         let next = tokio::select! {
             next = AnyIncoming::next(&mut *incoming) => next,
@@ -104,28 +98,17 @@ async fn serve(
             _ = queue.readable() => return,
         };
         let Some(connection) = next else { return };
-        let too_many = if engine.roll.borrow().len() >= SOCKETS {
-            Some("too many sockets are carried")
-        } else if Rc::strong_count(&waiting) > WAITING {
-            Some("too many connections wait for the program")
-        } else {
-            None
-        };
-        if let Some(too_many) = too_many {
-            // Dropping it is a cut, which the other end learns of.
-            engine.roll.borrow_mut().refuse(owner, [Some(place), None], too_many);
-            continue;
-        }
-        let (engine, queue, what) = (engine.clone(), queue.clone(), what.to_owned());
-        let waits = waiting.clone();
+        // Who connects by plain TCP has proved nothing: what waits for its program has a place as well. Without one it is dropped, which is a cut,
+        // and the other end learns of it.
+        let Some(entry) = engine.enter(owner, [Some(place), None], what.to_owned()) else { continue };
+        let (engine, queue) = (engine.clone(), queue.clone());
         spawn_local(async move {
             match arrive(&engine, &queue, &*connection).await {
                 Ok((own, local, peer)) => {
-                    drop(waits);
-                    let entry = engine.enter(owner, [Some(local), Some(peer)], what);
+                    entry.connected(local, peer);
                     pump::carry(entry, connection, own).await;
                 }
-                Err(error) => tracing::debug!(%error, "a program does not take a connection"),
+                Err(error) => entry.refused(&format!("the program does not take it: {error}")),
             }
         });
     }

@@ -18,7 +18,7 @@ use crate::identity::namespace;
 use crate::message;
 use bertha_core::{Error, ErrorKind};
 use bertha_runtime::tokio::Credentials;
-use bertha_runtime::tokio::descriptors::close_aside;
+use bertha_runtime::tokio::descriptors::{close_aside, soft_limit};
 use bertha_sockets_machine::device::Reply;
 use nix::libc;
 use roll::{Entry, Roll};
@@ -33,6 +33,10 @@ use tokio::net::UnixStream;
 
 /// The sockets that are carried at once, at most.
 const SOCKETS: usize = 8192;
+
+/// The descriptors of a carried socket, with one to spare: those of its connection, and of both ends of its carrier while it waits for its
+/// program.
+const DESCRIPTORS: usize = 4;
 
 /// The engine.
 #[derive(Debug)]
@@ -52,7 +56,7 @@ impl Engine {
         let engine = Self {
             user: rustix::process::geteuid().as_raw(),
             namespace: namespace(&own)?,
-            roll: RefCell::default(),
+            roll: RefCell::new(Roll::new(soft_limit().map_or(SOCKETS, |all| SOCKETS.min(all / DESCRIPTORS)))),
             next: Cell::default(),
             random: RandomState::new(),
         };
@@ -85,9 +89,6 @@ impl Engine {
         if !namespace(socket).is_ok_and(|namespace| namespace == self.namespace) {
             return Err("the daemon is in another network namespace");
         }
-        if self.roll.borrow().len() >= SOCKETS {
-            return Err("too many sockets are carried");
-        }
         Ok(())
     }
 
@@ -106,11 +107,17 @@ impl Engine {
         self.random.hash_one(self.number())
     }
 
-    /// Enters a socket into the roll, which it leaves with the returned value.
-    fn enter(self: &Rc<Self>, owner: Credentials, addresses: [Option<SocketAddr>; 2], what: String) -> Entry {
+    /// Enters a socket into the roll, which it leaves with the returned value. Returns `None` if the program has its part of the sockets
+    /// that are carried.
+    fn enter(
+        self: &Rc<Self>,
+        owner: Credentials,
+        addresses: [Option<SocketAddr>; 2],
+        what: String,
+    ) -> Option<Entry> {
         let number = self.number();
-        self.roll.borrow_mut().enter(number, owner, addresses, what);
-        Entry::new(self.clone(), number)
+        let mut roll = self.roll.borrow_mut();
+        roll.enter(number, owner, addresses, what).then(|| Entry::new(self.clone(), number))
     }
 }
 
@@ -125,12 +132,12 @@ fn reply(visitor: &UnixStream, result: Result<BorrowedFd<'_>, i32>) {
     }
 }
 
-/// Returns the number of the error that a call of a program gets.
-fn number_of(error: &Error) -> i32 {
-    match error.kind() {
-        ErrorKind::TimedOut => libc::ETIMEDOUT,
-        ErrorKind::NotSent => libc::EHOSTUNREACH,
-        ErrorKind::AddrInUse => libc::EADDRINUSE,
-        _ => libc::ECONNREFUSED,
-    }
+/// Returns the number of the error that a call of a program gets, if the error has one: that of the system, or of its kind.
+fn number_of(error: &Error) -> Option<i32> {
+    error.os_error().or(match error.kind() {
+        ErrorKind::TimedOut => Some(libc::ETIMEDOUT),
+        ErrorKind::NotSent => Some(libc::EHOSTUNREACH),
+        ErrorKind::AddrInUse => Some(libc::EADDRINUSE),
+        _ => None,
+    })
 }

@@ -1,6 +1,7 @@
 //! The roll of the sockets that are carried, for a person who asks.
 
 use super::Engine;
+use bertha_runtime::Shares;
 use bertha_runtime::tokio::Credentials;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
@@ -28,25 +29,41 @@ struct Record {
 }
 
 /// The roll of the sockets that are carried.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Roll {
     carried: BTreeMap<u64, Record>,
+    /// The places of sockets, which programs share by their processes. A program that strangers fill keeps no other out.
+    places: Shares<Option<u32>>,
     refused: VecDeque<Record>,
 }
 
 impl Roll {
-    pub(super) fn len(&self) -> usize {
-        self.carried.len()
+    /// Makes a roll of so many sockets at most.
+    pub(super) fn new(places: usize) -> Self {
+        Self { carried: BTreeMap::new(), places: Shares::new(places), refused: VecDeque::new() }
     }
 
+    /// Enters a socket. Returns false, and notes the refusal, if its program has its part of all sockets.
     pub(super) fn enter(
         &mut self,
         number: u64,
         owner: Credentials,
         addresses: [Option<SocketAddr>; 2],
         what: String,
-    ) {
-        self.carried.insert(number, Record { since: Instant::now(), owner, addresses, what });
+    ) -> bool {
+        let has_place = self.places.take(owner.process);
+        if has_place {
+            self.carried.insert(number, Record { since: Instant::now(), owner, addresses, what });
+        } else {
+            self.refuse(owner, addresses, "the program has its part of the sockets that are carried");
+        }
+        has_place
+    }
+
+    fn leave(&mut self, number: u64) -> Option<Record> {
+        let record = self.carried.remove(&number)?;
+        self.places.give_back(record.owner.process);
+        Some(record)
     }
 
     pub(super) fn refuse(&mut self, owner: Credentials, addresses: [Option<SocketAddr>; 2], reason: &str) {
@@ -102,7 +119,7 @@ impl Entry {
     /// Notes why the connection was refused or cut.
     pub(super) fn refused(self, reason: &str) {
         let mut roll = self.engine.roll.borrow_mut();
-        if let Some(Record { owner, addresses, .. }) = roll.carried.remove(&self.number) {
+        if let Some(Record { owner, addresses, .. }) = roll.leave(self.number) {
             roll.refuse(owner, addresses, reason);
         }
     }
@@ -110,6 +127,6 @@ impl Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.engine.roll.borrow_mut().carried.remove(&self.number);
+        self.engine.roll.borrow_mut().leave(self.number);
     }
 }

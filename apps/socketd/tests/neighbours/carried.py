@@ -171,6 +171,8 @@ def main():
         if work == "talk":
             unbound()
         cut(b"abort", port, False)
+    elif work == "unreachable":
+        fails(errno.ENETUNREACH, socket.socket().connect, ("255.255.255.255", 1))
     elif work == "cut":
         cut(b"die", port, False)
     elif work == "cut-half":

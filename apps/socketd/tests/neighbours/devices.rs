@@ -35,23 +35,44 @@ fn any_program_is_the_other_end_of_plain_tcp() {
     assert!(refused.iter().any(|line| line[3] == "nowhere" && line[2] == "127.0.0.1:1"), "{refused:?}");
 }
 
-/// Strangers that a program does not take wait in a bounded number, and programs beside it are served.
 #[test]
-fn connections_that_a_program_does_not_take_are_bounded() {
+fn a_connection_that_fails_has_the_number_of_its_cause() {
     if !has_python() {
         return;
     }
     let machine = Machine::start();
+    native(&["unreachable"]).expect("done");
+    python(&machine, KERNEL, &["unreachable"]).expect("done");
+}
+
+/// Starts a daemon with so many descriptors.
+fn with_descriptors(count: usize) -> Machine {
+    let mut command = Command::new("prlimit");
+    command.arg(format!("--nofile={count}:{count}")).arg(env!("CARGO_BIN_EXE_bertha-socketd"));
+    Machine::start_by(command)
+}
+
+/// Strangers that come to a program, which takes none of them, keep no other program from its connections.
+#[test]
+fn a_program_has_its_part_of_the_sockets_that_are_carried() {
+    if !has_python() {
+        return;
+    }
+    // A program that is alone has half of a quarter.
+    let machine = with_descriptors(1024);
     let mut deaf = python(&machine, KERNEL, &["take-none"]);
     let port: u16 = deaf.line().parse().unwrap();
-    let strangers: Vec<_> = (0..700).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
+    let strangers: Vec<_> = (0..500).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
     let mut server = python(&machine, KERNEL, &["serve"]);
     native(&["talk-plainly", &server.line()]).expect("done");
-    // A queue of the kernel has 278 messages, each with a carrier and a connection, and 256 wait with both ends of theirs.
-    assert!(machine.descriptors() < 1500, "{}", machine.descriptors());
-    let reason = "too many connections wait for the program";
+    let mut server = native(&["serve"]);
+    python(&machine, KERNEL, &["talk-plainly", &server.line()]).expect("done");
+    assert!(machine.descriptors() < 600, "{}", machine.descriptors());
+    let reason = "the program has its part of the sockets that are carried";
     assert!(machine.list().iter().any(|line| line[6] == reason), "none was refused");
-    drop(strangers);
+    drop((strangers, deaf));
+    let mut server = python(&machine, KERNEL, &["serve"]);
+    native(&["talk-plainly", &server.line()]).expect("done");
 }
 
 /// A namespace, which is removed when the value is dropped.

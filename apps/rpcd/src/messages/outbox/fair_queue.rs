@@ -218,7 +218,7 @@ mod tests {
     }
 
     fn end(queue: &mut FairQueue, party: u16, numbers: impl IntoIterator<Item = u64>) {
-        numbers.into_iter().for_each(|number| drop(queue.ended(Party(party).call(number))));
+        numbers.into_iter().for_each(|number| _ = queue.ended(Party(party).call(number)));
     }
 
     #[test]
