@@ -30,6 +30,7 @@ mod receiver;
 mod sender;
 mod severed;
 mod side;
+mod spins;
 mod table;
 mod toll;
 
@@ -39,6 +40,7 @@ pub use edge::Edge;
 pub use receiver::{Receiver, Source};
 pub use sender::{Pushed, Sender};
 pub use side::Side;
+pub use spins::Spins;
 pub use table::Table;
 pub use toll::{BYTES, MESSAGES, Toll};
 

@@ -41,6 +41,7 @@ mod registration;
 mod relay;
 mod reset;
 mod settings;
+mod spin;
 mod step;
 mod take;
 mod time;

@@ -3,7 +3,7 @@
 use crate::lock::{Lock, Taken};
 use crate::memory::Memory;
 use crate::time::milliseconds;
-use bertha_sockets_machine::{Direction, Layout, Receiver, Sender, Side, Toll};
+use bertha_sockets_machine::{Direction, Layout, Receiver, Sender, Side, Spins, Toll};
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -45,6 +45,8 @@ pub(crate) struct Place {
     pub(crate) nodelay: AtomicBool,
     pub(crate) corked: AtomicBool,
     pub(crate) toll: Toll,
+    /// The spins of reads that wait.
+    pub(crate) spins: Spins,
     writes: AtomicU32,
     /// The millisecond in which the kernel was last asked whether the other end is there.
     asked: AtomicU64,
@@ -112,6 +114,7 @@ impl Place {
             flag.store(false, Ordering::Relaxed);
         }
         self.toll.clear();
+        self.spins.clear();
         self.tries.store(0, Ordering::Relaxed);
         self.request.store(0, Ordering::Relaxed);
         self.error.store(0, Ordering::Relaxed);

@@ -64,6 +64,10 @@ pub(crate) fn is_readable(socket: Socket) -> bool {
     for _ in 0..ROUNDS {
         match receiver.next(side) {
             Ok(Source::Bells(0) | Source::Carrier) => break,
+            Ok(Source::Ring) if receiver.bells(side) == 0 => {
+                has_bytes = true;
+                break;
+            }
             // Behind bytes a bell may lie still, which would wake the next waiter for nothing.
             Ok(source) => {
                 has_bytes |= source == Source::Ring;

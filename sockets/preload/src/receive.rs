@@ -7,7 +7,7 @@ use crate::reset::reset;
 use crate::step::{IDLE, Step};
 use crate::time::Deadline;
 use crate::waiting::Waiting;
-use crate::{errno, evict, kernel, look, ready, take, transmit, watch};
+use crate::{errno, evict, kernel, look, ready, spin, take, transmit, watch};
 use bertha_sockets_machine::Broken;
 use bertha_sockets_machine::control::{CLOSED, Field};
 use libc::{c_int, iovec};
@@ -59,7 +59,7 @@ pub(crate) fn receive(socket: Socket, parts: &[iovec], flags: c_int) -> Option<i
         }
         // The kernel waits as the socket says, wakes up for a bell, and tells of the end.
         let is_brief = is_brief(socket, flags);
-        if !is_brief && !ready::fall_asleep(socket) {
+        if !is_brief && (spin::for_one(socket) || !ready::fall_asleep(socket)) {
             continue;
         }
         let seen = if is_brief {

@@ -15,7 +15,8 @@ pub(crate) enum Deadline {
     At(i128),
 }
 
-fn now() -> i128 {
+/// Returns the nanoseconds that the clock shows.
+pub(crate) fn nanoseconds() -> i128 {
     let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the time is there to be written.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
@@ -24,7 +25,7 @@ fn now() -> i128 {
 
 /// Returns the milliseconds that the clock shows.
 pub(crate) fn milliseconds() -> u64 {
-    u64::try_from(now() / 1_000_000).unwrap_or(0)
+    u64::try_from(nanoseconds() / 1_000_000).unwrap_or(0)
 }
 
 impl Deadline {
@@ -35,7 +36,7 @@ impl Deadline {
     pub(crate) fn after_milliseconds(milliseconds: c_int) -> Self {
         match milliseconds {
             0 => Self::Now,
-            1.. => Self::At(now() + i128::from(milliseconds) * 1_000_000),
+            1.. => Self::At(nanoseconds() + i128::from(milliseconds) * 1_000_000),
             _ => Self::Never,
         }
     }
@@ -45,7 +46,9 @@ impl Deadline {
         match time {
             None => Self::Never,
             Some(timespec { tv_sec: 0, tv_nsec: 0 }) => Self::Now,
-            Some(time) => Self::At(now() + i128::from(time.tv_sec) * NANOSECONDS + i128::from(time.tv_nsec)),
+            Some(time) => {
+                Self::At(nanoseconds() + i128::from(time.tv_sec) * NANOSECONDS + i128::from(time.tv_nsec))
+            }
         }
     }
 
@@ -63,7 +66,7 @@ impl Deadline {
         match self {
             Self::Now => Some(0),
             Self::Never => None,
-            Self::At(time) => Some((time - now()).max(0)),
+            Self::At(time) => Some((time - nanoseconds()).max(0)),
         }
     }
 

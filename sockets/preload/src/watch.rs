@@ -10,7 +10,7 @@ use crate::lock::{Lock, Taken};
 use crate::process::{PLACES, Socket};
 use crate::{doorbell, ready, real};
 use bertha_sockets_machine::Edge;
-pub(crate) use events::{cool, hot, raise, read, translate, unpark};
+pub(crate) use events::{cool, has_hot, hot, raise, read, translate, unpark};
 use libc::{c_int, epoll_event};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -2,7 +2,7 @@
 
 use crate::process::Socket;
 use crate::time::Deadline;
-use crate::{carried, copies, errno, real, registration, watch};
+use crate::{carried, copies, errno, real, registration, spin, watch};
 use libc::{c_int, epoll_event, sigset_t, timespec};
 use std::slice;
 
@@ -46,11 +46,17 @@ fn wait(
     loop {
         // SAFETY: the program gives room for so many events.
         let all = unsafe { slice::from_raw_parts_mut(events, room) };
-        let mut found = watch::hot(set, all);
+        let mut found = watch::hot(set, all, true);
+        if found == 0 && !deadline.is_now() && watch::has_hot(set) {
+            spin::for_several(|| {
+                found = watch::hot(set, all, false);
+                found > 0
+            });
+        }
         if found == 0 && !deadline.is_now() {
             // The look behind the announcement sees what came before it.
             watch::raise(set);
-            found = watch::hot(set, all);
+            found = watch::hot(set, all, true);
         }
         if found > 0 {
             if found == room {

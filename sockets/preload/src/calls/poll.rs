@@ -3,7 +3,7 @@
 use crate::place::State;
 use crate::process::Socket;
 use crate::time::Deadline;
-use crate::{copies, ready, real, registration, transmit};
+use crate::{copies, ready, real, registration, spin, transmit};
 use libc::{c_int, nfds_t, pollfd, sigset_t, timespec};
 use std::slice;
 
@@ -34,6 +34,9 @@ fn wait(
             has_memory = true;
             transmit::answer(socket);
             is_ready |= ready::is_ready(socket);
+        }
+        if has_memory && !is_ready && !deadline.is_now() {
+            is_ready = spin::for_several(|| entries.iter().filter_map(with_memory).any(ready::is_ready));
         }
         if has_memory && !is_ready && !deadline.is_now() {
             for socket in entries.iter().filter_map(with_memory) {

@@ -3,7 +3,7 @@
 use crate::place::State;
 use crate::process::Socket;
 use crate::time::Deadline;
-use crate::{copies, errno, ready, real, registration, transmit};
+use crate::{copies, errno, ready, real, registration, spin, transmit};
 use libc::{c_int, fd_set, sigset_t, timespec, timeval};
 
 /// Descriptors in a set of the usual size. A program with larger sets gets from the kernel what the kernel knows.
@@ -46,6 +46,9 @@ fn wait(
             has_memory = true;
             transmit::answer(socket);
             is_ready |= ready::is_ready(socket);
+        }
+        if has_memory && !is_ready && !deadline.is_now() {
+            is_ready = spin::for_several(|| with_memory(count, &asked).any(ready::is_ready));
         }
         if has_memory && !is_ready && !deadline.is_now() {
             for socket in with_memory(count, &asked) {

@@ -9,8 +9,14 @@ use std::sync::atomic::Ordering;
 /// The rounds without bytes after which a socket is hot no more.
 const COLD: u8 = 16;
 
-/// Writes events of hot sockets, at most as many as there is room for. Returns their number.
-pub(crate) fn hot(set: c_int, events: &mut [epoll_event]) -> usize {
+/// Returns true if the set has hot sockets.
+pub(crate) fn has_hot(set: c_int) -> bool {
+    lock().is_some_and(|mut guard| guard.all().sets[set as usize].hot != 0)
+}
+
+/// Writes events of hot sockets, at most as many as there is room for. Returns their number. A look that `counts` is one of the rounds after
+/// which a socket is hot no more.
+pub(crate) fn hot(set: c_int, events: &mut [epoll_event], counts: bool) -> usize {
     let Some(mut guard) = lock() else { return 0 };
     let all = guard.all();
     let mut found = 0;
@@ -40,14 +46,14 @@ pub(crate) fn hot(set: c_int, events: &mut [epoll_event]) -> usize {
             if watch.is_spent {
                 watch.rearm(number, ONCE);
             }
-        } else {
+        } else if counts {
             watch.idle = watch.idle.saturating_add(1);
             if watch.idle > COLD && ready::fall_asleep(socket) {
                 all.unlink(set, number);
             }
         }
     }
-    if found == 0 {
+    if found == 0 && counts {
         all.settle(set);
     }
     found
