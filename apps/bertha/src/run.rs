@@ -36,6 +36,9 @@ pub(crate) struct Run {
     /// Lets connections with this address, at either end, alone use memory, a stack or a device, or with those that begin with these bits; or several.
     #[arg(long = "address", value_name = "PREFIX")]
     addresses: Vec<Prefix>,
+    /// Lets connections of sockets that are bound to this interface (`SO_BINDTODEVICE`) alone use memory, a stack or a device; or several.
+    #[arg(long = "interface", value_name = "NAME")]
+    interfaces: Vec<String>,
     #[command(flatten)]
     stack: StackOptions,
     /// The program and its arguments.
@@ -56,6 +59,7 @@ impl Run {
         rule(&mut command, "BERTHA_SOCKETS_PROGRAMS", &self.programs);
         rule(&mut command, "BERTHA_SOCKETS_PORTS", &self.ports);
         rule(&mut command, "BERTHA_SOCKETS_ADDRESSES", &self.addresses);
+        rule(&mut command, "BERTHA_SOCKETS_INTERFACES", &self.interfaces);
         match self.stack.settings(&self.socket)? {
             Some(settings) => command.env("BERTHA_SOCKETS_STACK", settings),
             None => command.env_remove("BERTHA_SOCKETS_STACK"),

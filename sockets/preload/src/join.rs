@@ -73,7 +73,7 @@ fn is_near(fd: c_int) -> bool {
         (Some(local), Some(peer)) => {
             let is_near =
                 local.ip == peer.ip || settings::is_loopback(&local.ip) && settings::is_loopback(&peer.ip);
-            is_near && settings::allow([local, peer])
+            is_near && settings::allow(fd, [local, peer])
         }
         _ => false,
     }

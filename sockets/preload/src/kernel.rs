@@ -2,6 +2,7 @@
 
 use crate::{errno, real};
 use libc::{c_int, c_short, c_void, iovec, msghdr, pollfd};
+use std::ffi::CStr;
 use std::mem::{MaybeUninit, size_of};
 use std::ptr::{from_mut, from_ref, null_mut};
 
@@ -47,6 +48,16 @@ pub(crate) fn option(fd: c_int, level: c_int, name: c_int) -> Option<c_int> {
     // SAFETY: the value has this length.
     let done = unsafe { real::getsockopt(fd, level, name, from_mut(&mut value).cast(), &raw mut len) };
     (done == 0).then_some(value)
+}
+
+/// Returns the interface that the socket is bound to, by its name, in the memory of the caller.
+pub(crate) fn interface(fd: c_int, name: &mut [u8; libc::IFNAMSIZ]) -> Option<&str> {
+    let mut len = name.len() as u32;
+    let into = name.as_mut_ptr().cast();
+    // SAFETY: the memory has this length.
+    let done = unsafe { real::getsockopt(fd, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, into, &raw mut len) };
+    let name = name.get(..len as usize).filter(|_| done == 0)?;
+    CStr::from_bytes_until_nul(name).ok()?.to_str().ok().filter(|name| !name.is_empty())
 }
 
 /// Returns true if a close of the socket is to reset the connection.

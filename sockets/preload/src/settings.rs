@@ -6,13 +6,15 @@
 //! | `BERTHA_SOCKETS_PROGRAMS` | names of programs; others stay with the kernel |
 //! | `BERTHA_SOCKETS_PORTS` | ports, of either end; connections with others stay with the kernel |
 //! | `BERTHA_SOCKETS_ADDRESSES` | addresses, of either end, as with ports; with `/` and a number, those that begin with so many bits |
+//! | `BERTHA_SOCKETS_INTERFACES` | interfaces; connections of sockets that are not bound to one of them (`SO_BINDTODEVICE`) stay with the kernel |
 //! | `BERTHA_SOCKETS_STACK` | the stack by which the daemon carries connections, with its settings |
 //! | `BERTHA_SOCKETS_EAGER` | for tests: if it is there, a connection pays with its first message |
 //! | `BERTHA_SOCKETS_MOVES` | for tests: a stream leaves the ring with every so many writes |
 //!
 //! Lists have commas between their entries. Nothing is read after the start, and nothing is allocated to read it.
 
-use libc::c_char;
+use crate::kernel;
+use libc::{c_char, c_int};
 use std::ffi::CStr;
 use std::net::Ipv6Addr;
 use std::ptr::null_mut;
@@ -21,6 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 static DAEMON: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
 static PORTS: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
 static ADDRESSES: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
+static INTERFACES: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
 static STACK: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
 static IS_EAGER: AtomicBool = AtomicBool::new(false);
 static MOVES: AtomicU32 = AtomicU32::new(0);
@@ -44,6 +47,7 @@ pub(crate) fn read() -> bool {
     MOVES.store(moves.unwrap_or(0), Ordering::Relaxed);
     keep(&PORTS, c"BERTHA_SOCKETS_PORTS");
     keep(&ADDRESSES, c"BERTHA_SOCKETS_ADDRESSES");
+    keep(&INTERFACES, c"BERTHA_SOCKETS_INTERFACES");
     keep(&STACK, c"BERTHA_SOCKETS_STACK");
     keep(&DAEMON, c"BERTHA_SOCKETS");
     daemon().is_some()
@@ -111,8 +115,8 @@ pub(crate) fn moves() -> u32 {
     MOVES.load(Ordering::Relaxed)
 }
 
-/// Returns true if the rules let a connection use a ring.
-pub(crate) fn allow(ends: [End; 2]) -> bool {
+/// Returns true if the rules let the connection of a socket use a ring.
+pub(crate) fn allow(fd: c_int, ends: [End; 2]) -> bool {
     let has_port = kept(&PORTS).is_none_or(|ports| {
         entries(ports)
             .filter_map(|port| port.parse().ok())
@@ -121,7 +125,12 @@ pub(crate) fn allow(ends: [End; 2]) -> bool {
     let has_address = kept(&ADDRESSES).is_none_or(|addresses| {
         entries(addresses).filter_map(prefix).any(|prefix| ends.iter().any(|end| begins(end.ip, prefix)))
     });
-    has_port && has_address
+    let has_interface = kept(&INTERFACES).is_none_or(|interfaces| {
+        let mut name = [0; libc::IFNAMSIZ];
+        let name = kernel::interface(fd, &mut name);
+        entries(interfaces).any(|interface| name == Some(interface))
+    });
+    has_port && has_address && has_interface
 }
 
 /// Reads an address, and the number of its bits that count.

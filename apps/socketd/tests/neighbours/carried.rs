@@ -285,12 +285,19 @@ fn rules_say_what_a_stack_carries() {
         ("ADDRESSES", "127.0.0.2", false),
         ("PORTS", "53,80", false),
         ("PORTS", &port, true),
+        ("INTERFACES", "lo", false),
+        ("INTERFACES", "eth7, lo", true),
+        ("INTERFACES", "eth7", false),
         ("PROGRAMS", "wget", false),
         ("PROGRAMS", "curl", true),
     ] {
         let url = format!("http://127.0.0.1:{port}/");
         let mut command = carried(&machine, RELIABLE, "curl");
         command.args(["-s", "--max-time", "20", &url]).env(format!("BERTHA_SOCKETS_{name}"), value);
+        if value.contains("eth7") {
+            // The socket is bound to this interface.
+            command.args(["--interface", "if!lo"]);
+        }
         let output = command.output().unwrap();
         let wanted = if is_carried { Some(7) } else { Some(0) };
         assert_eq!(output.status.code(), wanted, "{name}={value}");

@@ -37,7 +37,7 @@ fn begin(fd: c_int) -> Option<c_int> {
         _ => Some(local),
     };
     let Some(local) = local else { return Some(errno::fail(libc::EADDRINUSE) as c_int) };
-    if !is_meant(local) {
+    if !is_meant(fd, local) {
         return None;
     }
     let nowhere = Place { ip: [0; 16], port: 0 };

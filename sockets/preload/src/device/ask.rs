@@ -17,12 +17,12 @@ pub(super) fn is_tcp(fd: c_int) -> bool {
         && option(libc::SO_TYPE) == Some(libc::SOCK_STREAM)
 }
 
-/// Returns true if the rules give sockets of this place to the stack.
-pub(super) fn is_meant(place: Place) -> bool {
+/// Returns true if the rules give a socket of this place to the stack.
+pub(super) fn is_meant(fd: c_int, place: Place) -> bool {
     /// The port of name servers, which nobody means unless it is named.
     const DOMAIN: u16 = 53;
     let end = settings::End { ip: place.ip, port: place.port };
-    (place.port != DOMAIN || settings::has_ports()) && settings::allow([end, end])
+    (place.port != DOMAIN || settings::has_ports()) && settings::allow(fd, [end, end])
 }
 
 /// Asks the daemon. Returns the descriptor that came with the reply, or the number of an error.

@@ -36,7 +36,7 @@ pub(crate) fn connect(fd: c_int, address: *const sockaddr, len: socklen_t) -> Op
     let (peer, is_ipv6) = unsafe { names::decode(address, len) }?;
     let peer = or_this_machine(peer);
     let is_carried = again.is_some() || is_tcp(fd);
-    if !is_carried || !is_meant(peer) {
+    if !is_carried || !is_meant(fd, peer) {
         // A TCP socket is gone for ever once a carrier has had its place.
         return again.and_then(|_| fail(libc::ECONNREFUSED));
     }
