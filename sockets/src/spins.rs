@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Number of futile spins in a row after which a wait parks at once.
+/// Number of futile spins, less those that have paid, after which a wait parks at once.
 const FUTILE: u32 = 4;
 
 /// Number of waits between two spins that look whether spinning pays again, at first and at last. It doubles after each futile one.
@@ -13,7 +13,7 @@ const LAST_PAUSE: u32 = 4096;
 /// almost none: an idle program takes no processor time.
 #[derive(Debug)]
 pub struct Spins {
-    /// Number of futile spins in a row, at most [`FUTILE`].
+    /// Number of futile spins, less those that have paid, between zero and [`FUTILE`]: a futile one costs about what another saves.
     futile: AtomicU32,
     /// Number of waits since the last spin.
     skipped: AtomicU32,
@@ -61,10 +61,12 @@ impl Spins {
     /// Notes whether a spin has ended with bytes.
     #[inline]
     pub fn ended(&self, has_paid: bool) {
-        if !has_paid {
-            let futile = self.futile.load(Ordering::Relaxed);
-            self.futile.store((futile + 1).min(FUTILE), Ordering::Relaxed);
-        } else if self.futile.swap(0, Ordering::Relaxed) == FUTILE {
+        let futile = self.futile.load(Ordering::Relaxed);
+        let now = if has_paid { futile.saturating_sub(1) } else { (futile + 1).min(FUTILE) };
+        if now != futile {
+            self.futile.store(now, Ordering::Relaxed);
+        }
+        if has_paid && futile == FUTILE {
             self.pause.store(FIRST_PAUSE, Ordering::Relaxed);
         }
     }
@@ -93,10 +95,22 @@ mod tests {
     }
 
     #[test]
+    fn waits_whose_spins_are_futile_more_often_than_not_spin_rarely() {
+        let of = Spins::new();
+        let spun = (0..3000).filter(|wait| {
+            of.begins() && {
+                of.ended(wait % 3 == 0);
+                true
+            }
+        });
+        assert!(spun.count() < 500);
+    }
+
+    #[test]
     fn futile_spins_become_rare_until_one_pays() {
         let of = Spins::new();
-        for _ in 0..2 {
-            assert_eq!(spins(&of, FUTILE, false), FUTILE as usize);
+        for futile in [FUTILE, 1] {
+            assert_eq!(spins(&of, futile, false), futile as usize);
             assert_eq!(spins(&of, FIRST_PAUSE, false), 1);
             assert_eq!(spins(&of, 2 * FIRST_PAUSE, false), 1);
             spins(&of, 1 << 20, false);
