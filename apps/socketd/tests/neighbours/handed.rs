@@ -25,7 +25,9 @@ fn the_next_program_gets_what_a_busy_end_has_sent() {
         let (mut server, mut client) = begin(&machine, &["gives", environment], "busy", moves);
         server.expect("new");
         client.expect("done");
-        assert!(machine.list().iter().any(|line| line[3] == "relay"), "{:?}", machine.list());
+        // A stream that moves may be on its carrier just then, and needs no relay.
+        let is_relayed = machine.list().iter().any(|line| line[3] == "relay");
+        assert!(is_relayed || moves, "{:?}", machine.list());
         client.go_on();
         client.expect("ended");
         server.expect("ended");
