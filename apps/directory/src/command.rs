@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug, Parser)]
 #[command(name = "bertha-directory", version)]
 pub(crate) struct Arguments {
-    /// The directory's socket. The rights of its folder, which the directory makes if it is not there, say who may ask and register.
+    /// The directory's socket. The rights of its folder, which the directory makes in `/run`, say who may ask and register.
     #[arg(long, value_name = "FILE", default_value = "/run/bertha/directory.sock")]
     socket: PathBuf,
     #[command(subcommand)]

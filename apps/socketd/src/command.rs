@@ -12,7 +12,7 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "bertha-socketd", version)]
 pub(crate) struct Arguments {
-    /// The daemon's socket. The rights of its folder, which is made if it is not there, say who may ask.
+    /// The daemon's socket. The rights of its folder, which is made in `/run`, say who may ask.
     #[arg(long, value_name = "FILE", default_value = "/run/bertha/sockets.sock")]
     socket: PathBuf,
     /// Size of a ring, of which a connection has two: a power of two from 4 KiB to 64 MiB.

@@ -22,7 +22,7 @@ use tokio::runtime::Builder;
 #[derive(Debug, Parser)]
 #[command(name = "bertha-rpcd", version)]
 pub struct Arguments {
-    /// The socket at which applications attach. The rights of its folder, which the daemon makes if it is not there, say which users reach it.
+    /// The socket at which applications attach. The rights of its folder, which the daemon makes in `/run`, say which users reach it.
     #[arg(long, value_name = "FILE", default_value = "/run/bertha/rpcd.sock")]
     socket: PathBuf,
     /// Takes applications of the user of this number, and of no others but those that are named so. Any user may open the socket then whom
