@@ -79,8 +79,13 @@ void killed_ends(void) {
             }
             for (ssize_t place = 0; place < got; place++) right &= buffer[place] == byte_at(at++);
         }
-        // What TCP shows afterwards.
-        ends_well &= write(ends[0], "x", 1) < 0 || (usleep(2000), write(ends[0], "x", 1) < 0);
+        // What TCP shows afterwards, once the kernel has closed the other end.
+        bool refused = false;
+        for (int tries = 0; !refused && tries < 1000; tries++) {
+            refused = write(ends[0], "x", 1) < 0;
+            if (!refused) usleep(2000);
+        }
+        ends_well &= refused;
         waitpid(child, NULL, 0);
         close(ends[0]);
     }
