@@ -13,7 +13,7 @@ pub fn gets_another(has: usize, free: usize, all: usize) -> bool {
     }
 }
 
-/// Places for calls, of which a party has no more than it leaves free: half of them while it is alone, and less the more others have. A party
+/// Places, of which a party has no more than it leaves free: half of them while it is alone, and less the more others have. A party
 /// without any gets one as long as there is one, and the last eighth is for such parties alone: many who have some keep no newcomer out.
 #[derive(Debug)]
 pub struct Shares<P> {

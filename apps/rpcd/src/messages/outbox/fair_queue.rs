@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 /// Number of requests that a party has under way at a server that others call too, unless the server takes long.
 const PART: usize = 64;
 
-/// Time without an answer after which a party has as many requests more under way. It has no more than its part again once the server
-/// answers as many within this time.
+/// The unit of time. After one without an answer, and what is left of another, a party has as many requests more under way: 64 in two
+/// milliseconds at most. It has no more than its part again once the server answers as many within one.
 const PATIENCE: Duration = Duration::from_millis(1);
 
 /// Number of times of [`PATIENCE`] for which a party counts that has no call any more: one that makes its calls together has none in between.
@@ -108,14 +108,12 @@ impl FairQueue {
         if !self.is_empty() {
             return false;
         }
-        let time = self.time;
+        // A party that is new here is not full, so that it makes no difference to this.
+        let (is_shared, time) = (self.is_shared(), self.time);
         let flow = self.flow(Party::of(call));
-        let is_full = flow.is_full(time);
-        if is_full && self.is_shared() {
-            return false;
-        }
-        self.flow(Party::of(call)).under_way += 1;
-        true
+        let passes = !flow.is_full(time) || !is_shared;
+        flow.under_way += usize::from(passes);
+        passes
     }
 
     /// Notes that a request is not under way any more; one that waits was not. Returns true if others of its party wait.
