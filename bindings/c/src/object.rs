@@ -213,41 +213,71 @@ pub(crate) struct Wanted {
     pub(crate) length: usize,
 }
 
-/// Takes buffers out of the table, each shortened to a length. Either all or none are taken.
-///
-/// # Errors
-/// [`BERTHA_BAD_HANDLE`](Code::BERTHA_BAD_HANDLE); [`BERTHA_BAD_ARGUMENT`](Code::BERTHA_BAD_ARGUMENT) if a length is longer than its
-/// buffer, or its bytes lie elsewhere; [`BERTHA_TOO_LARGE`](Code::BERTHA_TOO_LARGE) if a length is above `longest`.
-pub(crate) fn take_buffers(wanted: &[Wanted], longest: usize) -> Result<Vec<Buf>, Failure> {
-    let mut table = BUFFERS.lock();
-    for &Wanted { handle, data, length } in wanted {
-        let buffer = table.get(handle).ok_or_else(bad)?;
-        if data != buffer.as_ptr() {
+impl Wanted {
+    /// # Errors
+    /// The errors of [`take_buffers`].
+    fn check(&self, buffer: &Buf, longest: usize) -> Result<(), Failure> {
+        if self.data != buffer.as_ptr() {
             let text =
                 "data in a bertha_buffer is not where the library has put it: only the length may change";
             return Err(Failure::argument(text));
         }
-        if length > buffer.len() {
+        if self.length > buffer.len() {
             return Err(Failure::argument("a length in a bertha_buffer is longer than the buffer"));
         }
-        if length > longest {
-            return Err(Failure::too_long(length, longest));
+        if self.length > longest {
+            return Err(Failure::too_long(self.length, longest));
         }
+        Ok(())
     }
-    let mut taken = Vec::with_capacity(wanted.len());
-    for Wanted { handle, .. } in wanted {
-        let Some(buffer) = table.remove(*handle) else {
-            // All were there, so this one is there twice.
-            for (Wanted { handle, .. }, buffer) in wanted.iter().zip(taken).rev() {
-                table.undo_remove(*handle, buffer);
-            }
-            return Err(Failure::argument("a buffer is there twice in a burst"));
-        };
-        taken.push(buffer);
+}
+
+/// Takes buffers out of the table, each shortened to a length. Either all or none are taken.
+///
+/// # Errors
+/// [`BERTHA_BAD_HANDLE`](Code::BERTHA_BAD_HANDLE); [`BERTHA_BAD_ARGUMENT`](Code::BERTHA_BAD_ARGUMENT) if a buffer is there twice, a
+/// length is longer than its buffer, or its bytes lie elsewhere; [`BERTHA_TOO_LARGE`](Code::BERTHA_TOO_LARGE) if a length is above
+/// `longest`.
+pub(crate) fn take_buffers(
+    wanted: impl Iterator<Item = Wanted> + Clone,
+    longest: usize,
+) -> Result<Vec<Buf>, Failure> {
+    let mut taken = Vec::with_capacity(wanted.size_hint().0);
+    let mut table = BUFFERS.lock();
+    let outcome = take_each(&mut table, wanted.clone(), longest, &mut taken);
+    if outcome.is_err() {
+        let pairs: Vec<_> = wanted.zip(taken).collect();
+        for (Wanted { handle, .. }, buffer) in pairs.into_iter().rev() {
+            table.undo_remove(handle, buffer);
+        }
+        return outcome.map(|()| Vec::new());
     }
     drop(table);
     for (buffer, Wanted { length, .. }) in taken.iter_mut().zip(wanted) {
-        buffer.truncate(*length);
+        buffer.truncate(length);
     }
     Ok(taken)
+}
+
+fn take_each(
+    table: &mut Table<Buf>,
+    wanted: impl Iterator<Item = Wanted> + Clone,
+    longest: usize,
+    taken: &mut Vec<Buf>,
+) -> Result<(), Failure> {
+    for it in wanted.clone() {
+        let Some(buffer) = table.remove(it.handle) else {
+            let mut before = wanted.take(taken.len());
+            let is_twice = before.any(|other| other.handle == it.handle);
+            return Err(if is_twice {
+                Failure::argument("a buffer is there twice in a burst")
+            } else {
+                bad()
+            });
+        };
+        let checked = it.check(&buffer, longest);
+        taken.push(buffer);
+        checked?;
+    }
+    Ok(())
 }

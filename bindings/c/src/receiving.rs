@@ -7,6 +7,7 @@
 use crate::failure::Failure;
 use crate::queue::{Look, Queue};
 use crate::readiness::Readiness;
+use crate::runtime;
 use crate::wait::{Limit, spawn, wait};
 use bertha::Buf;
 use bertha_named::AnyConnection;
@@ -44,7 +45,20 @@ impl Receiving {
     /// # Errors
     /// Errors of the connection; [`Failure::LATE`].
     pub(crate) fn receive(&self, limit: Limit) -> Result<Buf, Failure> {
-        self.until_late(|| wait(limit, &self.released, self.next()))
+        // What is there is taken without the price of a future.
+        match self.at_once()? {
+            Some(message) => Ok(message),
+            None => self.until_late(|| wait(limit, &self.released, self.next())),
+        }
+    }
+
+    fn at_once(&self) -> Result<Option<Buf>, Failure> {
+        runtime::enter()?;
+        match self.arrived.take() {
+            Look::Found(message) => message.map(Some),
+            Look::Gathering => Ok(None),
+            Look::Nothing => Ok(self.any.receive_at_once().transpose()?),
+        }
     }
 
     /// Receives as many messages as are there, at least one and at most `most`.
@@ -76,16 +90,11 @@ impl Receiving {
             match arrived.take() {
                 Look::Found(message) => return message,
                 Look::Gathering => arrival.await,
-                Look::Nothing => {
-                    if let Some(received) = self.any.receive_at_once() {
-                        return Ok(received?);
-                    }
-                    tokio::select! {
-                        biased;
-                        received = self.any.receive() => return Ok(received?),
-                        () = arrival => {}
-                    }
-                }
+                Look::Nothing => tokio::select! {
+                    biased;
+                    received = self.any.receive() => return Ok(received?),
+                    () = arrival => {}
+                },
             }
         }
     }

@@ -3,6 +3,7 @@
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::forks;
+use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -17,6 +18,11 @@ static STATE: AtomicU8 = AtomicU8::new(FRESH);
 /// The process that started the runtime, or zero.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 static RUNTIME: OnceLock<Result<Runtime, String>> = OnceLock::new();
+
+thread_local! {
+    /// True once this thread has a runtime for its futures.
+    static HAS_RUNTIME: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Checks that this process is not a child of the one with the runtime, in which any lock may be held for ever.
 ///
@@ -65,6 +71,27 @@ pub(crate) fn handle() -> Result<&'static Handle, Failure> {
         Ok(runtime) => Ok(runtime.handle()),
         Err(reason) => Err(Failure::new(Code::BERTHA_EXHAUSTED, reason.clone())),
     }
+}
+
+/// Lets futures that this thread polls have the timers and sockets of the runtime, from now on.
+///
+/// # Errors
+/// Errors of [`handle`].
+#[inline]
+pub(crate) fn enter() -> Result<(), Failure> {
+    if HAS_RUNTIME.get() { Ok(()) } else { enter_first() }
+}
+
+#[cold]
+fn enter_first() -> Result<(), Failure> {
+    let runtime = handle()?;
+    // Callbacks are in a thread of the runtime.
+    if Handle::try_current().is_err() {
+        // The thread leaves the runtime with its end: to do so with each call would take longer than many a call.
+        std::mem::forget(runtime.enter());
+    }
+    HAS_RUNTIME.set(true);
+    Ok(())
 }
 
 fn start() -> Result<Runtime, String> {

@@ -6,12 +6,13 @@
 
 use crate::failure::Failure;
 use crate::readiness::{Bit, Readiness};
-use crate::wait::{Limit, spawn, wait};
+use crate::wait::{Limit, poll_once, spawn, wait};
 use bertha::core::BoxFuture;
 use bertha::{Buf, Error};
 use bertha_named::AnyConnection;
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::task::Poll;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -78,12 +79,11 @@ impl Sending {
         async move { handed_over.until_unused().await }
     }
 
-    /// Sends a message.
+    /// Sends a message, whose length was checked.
     ///
     /// # Errors
     /// Errors of the connection, also for the last message; [`Failure::LATE`] if the message was not taken.
     pub(crate) fn send(&self, message: Buf, limit: Limit) -> Result<(), Failure> {
-        self.check_length(message.len())?;
         self.until_room(limit)?;
         self.hand_over(self.any.clone().send(message), limit)
     }
@@ -147,6 +147,9 @@ impl Sending {
         mut sending: BoxFuture<'static, Result<(), Error>>,
         limit: Limit,
     ) -> Result<(), Failure> {
+        if let Poll::Ready(sent) = poll_once(sending.as_mut())? {
+            return Ok(sent?);
+        }
         let sent = wait(limit, &self.released, async { (&mut sending).await.map_err(Failure::from) });
         if !sent.as_ref().is_err_and(Failure::is_late) {
             return sent;

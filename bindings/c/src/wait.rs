@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::runtime;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
@@ -44,14 +44,10 @@ pub(crate) fn wait<T>(
     released: &CancellationToken,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
-    let runtime = runtime::handle()?;
     let mut work = pin!(work);
     // Most work is done at once, without the price of a thread that may sleep.
-    {
-        let _context = runtime.enter();
-        if let Poll::Ready(outcome) = work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            return outcome;
-        }
+    if let Poll::Ready(outcome) = poll_once(work.as_mut())? {
+        return outcome;
     }
     let until = match limit {
         Limit::Now => return Err(Failure::LATE),
@@ -64,7 +60,7 @@ pub(crate) fn wait<T>(
             None => std::future::pending().await,
         }
     };
-    runtime.block_on(async {
+    runtime::handle()?.block_on(async {
         tokio::select! {
             biased;
             outcome = work => outcome,
@@ -72,6 +68,15 @@ pub(crate) fn wait<T>(
             () = late => Err(Failure::LATE),
         }
     })
+}
+
+/// Polls a future in this thread, without a wake-up.
+///
+/// # Errors
+/// [`BERTHA_EXHAUSTED`](crate::code::Code::BERTHA_EXHAUSTED) if there is no runtime.
+pub(crate) fn poll_once<F: Future + ?Sized>(work: Pin<&mut F>) -> Result<Poll<F::Output>, Failure> {
+    runtime::enter()?;
+    Ok(work.poll(&mut Context::from_waker(Waker::noop())))
 }
 
 /// Runs a task of the process, until the object to which it belongs is released.

@@ -2,7 +2,7 @@
 
 use super::call::Entry;
 use super::guard::guarded;
-use super::pointers::{Memory, Out, bytes, copied, text};
+use super::pointers::{Memory, Out, bytes, one, text};
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::object::{self, Object};
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn bertha_call_metadata(
 pub unsafe extern "C" fn bertha_call_add_metadata(call: u64, entry: *const Entry) -> c_int {
     guarded(|| {
         // SAFETY: the caller's promise.
-        let entry = unsafe { copied(entry, 1) }?[0];
+        let entry = unsafe { one(entry) }?;
         // SAFETY: the caller's promise.
         let name = unsafe { text(entry.name) }?;
         // SAFETY: the caller's promise.

@@ -1,7 +1,7 @@
 //! Messages in memory of the library, which nothing copies.
 
 use super::guard::guarded;
-use super::pointers::{Out, copied};
+use super::pointers::{Out, one};
 use crate::object;
 use crate::wait::Limit;
 use bertha::Buf;
@@ -49,8 +49,8 @@ pub unsafe extern "C" fn bertha_buffer_create(connection: u64, length: usize, bu
 pub unsafe extern "C" fn bertha_buffer_release(buffer: *const Buffer) -> c_int {
     guarded(|| {
         // SAFETY: the caller's promise.
-        let buffer = unsafe { copied(buffer, 1) }?;
-        object::take_buffer(buffer[0].handle).map(drop)
+        let buffer = unsafe { one(buffer) }?;
+        object::take_buffer(buffer.handle).map(drop)
     })
 }
 
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn bertha_receive_buffer(
 pub unsafe extern "C" fn bertha_acknowledge(buffer: *const Buffer) -> c_int {
     guarded(|| {
         // SAFETY: the caller's promise.
-        let buffer = unsafe { copied(buffer, 1) }?;
-        object::take_buffer(buffer[0].handle).map(Buf::done)
+        let buffer = unsafe { one(buffer) }?;
+        object::take_buffer(buffer.handle).map(Buf::done)
     })
 }

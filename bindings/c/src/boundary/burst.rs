@@ -35,12 +35,10 @@ pub unsafe extern "C" fn bertha_send_burst(
         // SAFETY: the caller's promise.
         let buffers = unsafe { copied(buffers, count) }?;
         let connection = object::connection(connection)?;
-        let wanted: Vec<_> = buffers
-            .iter()
-            .map(|&Buffer { data, length, handle }| object::Wanted { handle, data, length })
-            .collect();
+        let wanted =
+            buffers.iter().map(|&Buffer { data, length, handle }| object::Wanted { handle, data, length });
         let longest = connection.any.longest();
-        let take = || object::take_buffers(&wanted, longest);
+        let take = || object::take_buffers(wanted, longest);
         let (messages, bytes) = connection.sending.send_burst(limit, take)?;
         connection.count_sent(messages, bytes);
         Ok(())

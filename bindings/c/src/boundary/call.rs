@@ -3,7 +3,7 @@
 use super::buffer::{Buffer, give};
 use super::connect::place;
 use super::guard::guarded;
-use super::pointers::{Out, bytes, copied, text};
+use super::pointers::{Out, bytes, copied, one, text};
 use crate::asked::{Asked, Streams, answer};
 use crate::connecting::Client;
 use crate::failure::Failure;
@@ -57,7 +57,7 @@ pub struct Call {
 unsafe fn read(call: *const Call) -> Result<(AnyCall, Streams), Failure> {
     // SAFETY: as above.
     let Call { method: name, data, length, metadata, entries, deadline, has_requests, has_responses } =
-        unsafe { copied(call, 1) }?[0];
+        unsafe { one(call) }?;
     // SAFETY: as above.
     let method = method(unsafe { text(name) }?).map_err(Error::from)?;
     // SAFETY: as above.

@@ -134,6 +134,19 @@ impl<T> Out<T> {
     }
 }
 
+/// Returns a copy of a value of C.
+///
+/// # Errors
+/// [`BERTHA_BAD_ARGUMENT`](crate::code::Code::BERTHA_BAD_ARGUMENT).
+///
+/// # Safety
+/// The pointer is null, or leads to a `T`, which does not change meanwhile.
+pub(super) unsafe fn one<T: Copy>(place: *const T) -> Result<T, Failure> {
+    check_array(place, 1)?;
+    // SAFETY: the pointer is not null and aligned, and the rest is the caller's promise.
+    Ok(unsafe { place.read() })
+}
+
 /// Returns a copy of an array of C.
 ///
 /// # Errors
@@ -204,5 +217,9 @@ mod tests {
         out.write(2, 9);
         // SAFETY: the array.
         assert_eq!(unsafe { copied(first, 2) }.unwrap(), [0, 7]);
+        // SAFETY: what is not refused is the first value of the array.
+        let read = |place| unsafe { one::<u64>(place) };
+        assert!(read(odd).is_err() && read(ptr::null()).is_err());
+        assert_eq!(read(first).unwrap(), 0);
     }
 }

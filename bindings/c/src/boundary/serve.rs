@@ -2,7 +2,7 @@
 
 use super::connect::place;
 use super::guard::guarded;
-use super::pointers::{Out, copied, text};
+use super::pointers::{Out, copied, one, text};
 use crate::failure::Failure;
 use crate::object::{self, Object};
 use crate::service::{Callback, Service};
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn bertha_serve(
         // SAFETY: the caller's promise.
         let (datapath, address, stack) = unsafe { place(datapath, address, stack) }?;
         // SAFETY: the caller's promise.
-        let Methods { names, count, handler, context, threads } = unsafe { copied(methods, 1) }?[0];
+        let Methods { names, count, handler, context, threads } = unsafe { one(methods) }?;
         // SAFETY: the caller's promise.
         let names = unsafe { copied(names, count) }?;
         let mut methods = HashMap::new();

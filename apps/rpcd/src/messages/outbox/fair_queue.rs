@@ -8,6 +8,11 @@ use std::time::{Duration, Instant};
 /// Number of requests that a party has under way at a server that others call too, unless the server takes long.
 const PART: usize = 64;
 
+/// Number of requests that a party has under way there if more than [`CROWD`] of its calls wait. Each of so many costs more than one of
+/// few, at both of its ends and here, since they do not fit a cache: equal parts would make the others pay for that.
+const PART_OF_A_CROWD: usize = PART / 4;
+const CROWD: usize = 8 * PART;
+
 /// The unit of time. After one without an answer, and what is left of another, a party has as many requests more under way: 64 in two
 /// milliseconds at most. It has no more than its part again once the server answers as many within one.
 const PATIENCE: Duration = Duration::from_millis(1);
@@ -39,10 +44,10 @@ pub(crate) struct FairQueue {
 struct Flow {
     waiting: BTreeMap<u64, Descriptor>,
     has_turn: bool,
-    /// Number of requests that are under way, and of those that may be.
+    /// Number of requests that are under way, and of those that may be beyond a part.
     under_way: usize,
-    part: usize,
-    /// The time of the last answer, of the last change of the part, or of the first call.
+    more: usize,
+    /// The time of the last answer, of the last growth of the part, or of the first call.
     last: u64,
     /// Number of answers in that time.
     answers: usize,
@@ -165,17 +170,19 @@ impl FairQueue {
 
 impl Flow {
     fn new(time: u64) -> Self {
-        Self { waiting: BTreeMap::new(), has_turn: false, under_way: 0, part: PART, last: time, answers: 0 }
+        Self { waiting: BTreeMap::new(), has_turn: false, under_way: 0, more: 0, last: time, answers: 0 }
     }
 
     /// Returns true if the party has its part under way.
     fn is_full(&mut self, time: u64) -> bool {
+        let is_crowd = self.waiting.len() > CROWD;
+        let part = if is_crowd { PART_OF_A_CROWD } else { PART };
         // A whole time without an answer lies between.
-        if self.under_way >= self.part && time >= self.last + 2 {
-            self.part += PART;
+        if self.under_way >= part + self.more && time >= self.last + 2 {
+            self.more += PART;
             (self.last, self.answers) = (time, 0);
         }
-        self.under_way >= self.part
+        self.under_way >= part + self.more
     }
 
     fn on_answer(&mut self, time: u64) {
@@ -184,7 +191,7 @@ impl Flow {
         }
         self.answers += 1;
         if self.answers >= PART {
-            self.part = PART;
+            self.more = 0;
         }
         self.under_way = self.under_way.saturating_sub(1);
     }
@@ -265,12 +272,12 @@ mod tests {
         let mut queue = FairQueue::new();
         let now = Instant::now();
         queue.set_now(now);
-        push(&mut queue, 0, 0..1000);
+        push(&mut queue, 0, 0..500);
         push(&mut queue, 1, 0..10);
         let first = pops(&mut queue, 2000);
         assert_eq!((first.len(), first[0..3].to_vec()), (PART + 10, vec![(0, 0), (1, 0), (0, 1)]));
         // An answer makes room for a call. One that waits and is cancelled makes none.
-        assert!(queue.ended(Party(0).call(0)) && !queue.ended(Party(0).call(999)));
+        assert!(queue.ended(Party(0).call(0)) && !queue.ended(Party(0).call(499)));
         assert_eq!(pops(&mut queue, 2000), [(0, 64)]);
         // A party counts as long as a call of it is under way, and for some time behind it.
         end(&mut queue, 1, 0..10);
@@ -281,7 +288,7 @@ mod tests {
             assert_eq!(pops(&mut queue, 2000).len(), 1);
         }
         queue.set_now(now + PATIENCE * (LINGERS as u32 + 1));
-        assert_eq!(pops(&mut queue, 2000).len(), 1000 - PART - 3);
+        assert_eq!(pops(&mut queue, 2000).len(), 500 - PART - 3);
     }
 
     #[test]
@@ -289,7 +296,7 @@ mod tests {
         let mut queue = FairQueue::new();
         let now = Instant::now();
         queue.set_now(now);
-        push(&mut queue, 0, 0..1000);
+        push(&mut queue, 0, 0..500);
         push(&mut queue, 1, [0]);
         let counts = (0..5).map(|later| {
             queue.set_now(now + PATIENCE * later);
@@ -301,6 +308,29 @@ mod tests {
         assert!(queue.pop().is_none(), "more than a part is under way");
         end(&mut queue, 0, PART as u64..3 * PART as u64);
         assert_eq!(pops(&mut queue, 2000).len(), PART);
+    }
+
+    #[test]
+    fn a_party_with_a_crowd_of_calls_has_less_under_way() {
+        let mut queue = FairQueue::new();
+        let now = Instant::now();
+        queue.set_now(now);
+        push(&mut queue, 0, 0..1000);
+        push(&mut queue, 1, 0..10);
+        let crowd = PART_OF_A_CROWD as u64;
+        assert_eq!(pops(&mut queue, 2000).len() as u64, crowd + 10);
+        end(&mut queue, 0, 0..crowd);
+        assert_eq!(pops(&mut queue, 2000).len() as u64, crowd);
+        // It has its part again when most were cancelled.
+        for number in 500..1000 {
+            assert!(queue.take(Party(0).call(number)).is_some());
+        }
+        assert_eq!(pops(&mut queue, 2000).len(), PART - PART_OF_A_CROWD);
+        // A server that takes long has more of a crowd, too.
+        push(&mut queue, 0, 1000..2000);
+        queue.set_now(now + 2 * PATIENCE);
+        queue.set_now(now + 4 * PATIENCE);
+        assert_eq!(pops(&mut queue, 2000).len(), PART_OF_A_CROWD);
     }
 
     #[test]
