@@ -252,7 +252,7 @@ mod tests {
             let (call, message) = (Party(party).call(number), InHeap::default());
             Descriptor::Request { call, method: 0, message, milliseconds: 0, trace: None }
         };
-        (0..1000).for_each(|number| outbox.push(request(0, number)));
+        (0..500).for_each(|number| outbox.push(request(0, number)));
         outbox.push(request(1, 1000));
         outbox.push(Descriptor::Cancellation { call: Party(1).call(999) });
         let party = |descriptor: &Descriptor| match descriptor {
