@@ -3,32 +3,85 @@
 use crate::number_path::NumberPath;
 use crate::real;
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::ptr::{eq, null};
+use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
+
+/// The most locks that a thread has at once: a few of a call, and those of handlers of signals in its midst.
+const MOST: usize = 8;
+
+/// The knowledge of a thread about itself.
+struct Thread {
+    /// The number of the thread, or zero.
+    number: Cell<u32>,
+    /// Locks that the thread took. It has all of these that it has not given back.
+    taken: [Cell<*const Lock>; MOST],
+}
 
 thread_local! {
-    /// The number of this thread, or zero.
-    static THREAD: Cell<u32> = const { Cell::new(0) };
+    static THREAD: Thread =
+        const { Thread { number: Cell::new(0), taken: [const { Cell::new(null()) }; MOST] } };
 }
 
 /// Returns the number of this thread, which no other thread of the machine has.
 #[inline]
-pub(crate) fn thread() -> u32 {
-    let known = THREAD.get();
-    if known != 0 { known } else { ask_for_thread() }
-}
-
-#[cold]
-fn ask_for_thread() -> u32 {
-    // SAFETY: the call takes no arguments.
-    let thread = unsafe { real::syscall(libc::SYS_gettid, 0, 0, 0, 0, 0, 0) };
-    let thread = u32::try_from(thread).unwrap_or(1);
-    THREAD.set(thread);
-    thread
+fn thread() -> u32 {
+    THREAD.with(Thread::number)
 }
 
 /// Forgets the number of this thread, in a child.
 pub(crate) fn forget_thread() {
-    THREAD.set(0);
+    THREAD.with(|thread| thread.number.set(0));
+}
+
+/// Gives all locks of this thread back, since it jumps out of the calls that took them. What they protect is as a call leaves it that a
+/// signal interrupts at this place.
+pub(crate) fn give_all_back() {
+    THREAD.with(|thread| {
+        for lock in thread.taken.iter().filter_map(|taken| thread.has(taken.get())) {
+            lock.free();
+        }
+    });
+}
+
+impl Thread {
+    #[inline]
+    fn number(&self) -> u32 {
+        let known = self.number.get();
+        if known != 0 { known } else { self.ask_for_number() }
+    }
+
+    #[cold]
+    fn ask_for_number(&self) -> u32 {
+        // SAFETY: the call takes no arguments.
+        let number = unsafe { real::syscall(libc::SYS_gettid, 0, 0, 0, 0, 0, 0) };
+        let number = u32::try_from(number).unwrap_or(1);
+        self.number.set(number);
+        number
+    }
+
+    /// Notes a lock before it is taken, so that it is known from the first instruction on.
+    #[inline]
+    fn note(&self, lock: &Lock) {
+        // A call uses the same two, for the most part.
+        if !eq(self.taken[0].get(), lock) && !eq(self.taken[1].get(), lock) {
+            self.note_another(lock);
+        }
+    }
+
+    #[inline(never)]
+    fn note_another(&self, lock: &Lock) {
+        let is_free = |taken: &&Cell<*const Lock>| self.has(taken.get()).is_none();
+        if let Some(taken) = self.taken.iter().find(is_free) {
+            taken.set(lock);
+        }
+    }
+
+    /// Returns the lock if the thread has it.
+    fn has(&self, lock: *const Lock) -> Option<&Lock> {
+        // SAFETY: a lock lies in memory that the process has as long as it lives, or the pointer is null.
+        let lock = unsafe { lock.as_ref() }?;
+        (lock.0.load(Ordering::Relaxed) == self.number()).then_some(lock)
+    }
 }
 
 /// The outcome of a lock that was not taken as usual.
@@ -55,7 +108,12 @@ impl Lock {
     /// Takes the lock. A thread that has it already does not get it again.
     #[inline]
     pub(crate) fn take(&self) -> Taken {
-        match self.0.compare_exchange(0, thread(), Ordering::Acquire, Ordering::Relaxed) {
+        let thread = THREAD.with(|thread| {
+            thread.note(self);
+            compiler_fence(Ordering::Release);
+            thread.number()
+        });
+        match self.0.compare_exchange(0, thread, Ordering::Acquire, Ordering::Relaxed) {
             Ok(_) => Taken::Free,
             Err(owner) => self.wait(owner),
         }

@@ -120,5 +120,9 @@ real! {
     system(command: *const c_char) -> c_int;
     popen(command: *const c_char, mode: *const c_char) -> *mut c_void;
     fdopen(fd: c_int, mode: *const c_char) -> *mut c_void;
+    longjmp(to: *mut c_void, value: c_int) -> !;
+    _longjmp(to: *mut c_void, value: c_int) -> !;
+    siglongjmp(to: *mut c_void, value: c_int) -> !;
+    __longjmp_chk(to: *mut c_void, value: c_int) -> !;
     syscall(number: libc::c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> libc::c_long;
 }

@@ -4,6 +4,7 @@ use crate::place::State;
 use crate::process::{self, PLACES, Socket};
 use crate::{errno, join, real};
 use libc::c_int;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicI32, AtomicU16, Ordering};
 
 /// The reads of this process that wait, for each place.
@@ -12,16 +13,25 @@ static READERS: [AtomicU16; PLACES as usize] = [const { AtomicU16::new(0) }; PLA
 /// The descriptor, plus one, that is kept for them behind the last one of the program.
 static KEPT: [AtomicI32; PLACES as usize] = [const { AtomicI32::new(0) }; PLACES as usize];
 
+thread_local! {
+    /// The number, plus one, of the place for which a read of this thread waits.
+    static AWAITED: Cell<u32> = const { Cell::new(0) };
+}
+
 /// A read that waits.
 pub(crate) struct Waiting {
     number: u32,
+    /// The place, plus one, for which a read waits that a handler of a signal interrupted with this one.
+    outer: u32,
 }
 
 impl Waiting {
     /// Counts a read in.
     pub(crate) fn begin(socket: Socket) -> Self {
+        // A jump finds the place in each moment in which the read is counted, and in one before and behind that.
+        let outer = AWAITED.replace(socket.number + 1);
         READERS[socket.number as usize].fetch_add(1, Ordering::SeqCst);
-        Self { number: socket.number }
+        Self { number: socket.number, outer }
     }
 
     /// Returns the socket by a descriptor that it still has.
@@ -32,9 +42,27 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        if READERS[self.number as usize].fetch_sub(1, Ordering::SeqCst) == 1 {
-            release(self.number);
+        if AWAITED.get() == self.number + 1 {
+            count_out(self.number);
         }
+        AWAITED.set(self.outer);
+    }
+}
+
+/// Ends the read of this thread that waits, since the thread jumps out of it.
+pub(crate) fn give_up() {
+    let awaited = AWAITED.get();
+    if awaited != 0 {
+        count_out(awaited - 1);
+        AWAITED.set(0);
+    }
+}
+
+/// Counts a read out, if there is one: a jump may come before the read was counted, or behind that.
+fn count_out(number: u32) {
+    let less = |readers: u16| readers.checked_sub(1);
+    if READERS[number as usize].fetch_update(Ordering::SeqCst, Ordering::SeqCst, less) == Ok(1) {
+        release(number);
     }
 }
 

@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import os
+import resource
 import select
 import signal
 import socket
@@ -139,6 +140,27 @@ def unbound():
                     assert accepted.recv(5, socket.MSG_WAITALL) == b"hello"
 
 
+def full():
+    """A program without room for another descriptor hears why, and loses no connection that waits for it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        place = listener.getsockname()
+        clients = [socket.create_connection(place) for _ in range(5)]
+        for number, client in enumerate(clients):
+            client.sendall(b"%d" % number)
+        spare = socket.socket()
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        first = os.dup(0)
+        os.close(first)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (first, hard))
+        for _ in range(3):
+            fails(errno.EMFILE, listener.accept)
+        fails(errno.EMFILE, spare.connect, place)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        listener.settimeout(20)
+        accepted = [listener.accept()[0] for _ in clients]
+        assert {connection.recv(1) for connection in accepted} == {b"0", b"1", b"2", b"3", b"4"}
+
+
 def cut(wish, port, ends):
     """The other end dies or aborts, which must not look like an end, also to one who has ended his own direction."""
     client = connect(port)
@@ -170,6 +192,7 @@ def main():
         refused()
         if work == "talk":
             unbound()
+            full()
         cut(b"abort", port, False)
     elif work == "unreachable":
         fails(errno.ENETUNREACH, socket.socket().connect, ("255.255.255.255", 1))

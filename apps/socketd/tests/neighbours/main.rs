@@ -6,6 +6,7 @@ mod devices;
 mod differential;
 mod ends;
 mod handed;
+mod jumps;
 mod machine;
 mod programs;
 mod redis;

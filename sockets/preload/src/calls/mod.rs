@@ -4,6 +4,7 @@ mod data;
 mod descriptors;
 mod epoll;
 mod files;
+mod jumps;
 #[cfg(target_arch = "x86_64")]
 mod lists;
 mod poll;

@@ -3,7 +3,7 @@
 use super::ask::{ask, is_meant, is_tcp, take_place};
 use crate::carried::entry::{self, Kind};
 use crate::carried::names;
-use crate::visit::hear;
+use crate::visit::{Own, hear};
 use crate::{errno, life, real};
 use bertha_sockets_machine::device::{ARRIVED, LISTEN, PLACE, Place};
 use libc::{c_int, sockaddr, socklen_t};
@@ -56,6 +56,13 @@ fn begin(fd: c_int) -> Option<c_int> {
 /// Takes a connection from the queue of a listener.
 pub(crate) fn accept(fd: c_int, address: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> Option<c_int> {
     let entry = entry::of(fd).filter(|entry| entry.kind() == Kind::Listening)?;
+    // A connection whose descriptor finds no room here would be lost. The kernel, too, looks for room before a connection.
+    // SAFETY: the command takes a number.
+    let room = unsafe { real::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) };
+    if room < 0 {
+        return Some(-1);
+    }
+    drop(Own(room));
     let mut bytes = [0; ARRIVED];
     let cloexec = if flags & libc::SOCK_CLOEXEC == 0 { 0 } else { libc::MSG_CMSG_CLOEXEC };
     let (read, file) = hear(fd, &mut bytes, cloexec);
@@ -71,7 +78,7 @@ pub(crate) fn accept(fd: c_int, address: *mut sockaddr, len: *mut socklen_t, fla
     }
     let (Some(file), Some(local), Some(peer)) = (file, Place::decode(&bytes), Place::decode(&bytes[PLACE..]))
     else {
-        // A message without its descriptor: this process has no room for one more.
+        // A message without its descriptor: another thread has taken the room.
         return Some(errno::fail(libc::EMFILE) as c_int);
     };
     let status = if flags & libc::SOCK_NONBLOCK == 0 { 0 } else { libc::O_NONBLOCK };

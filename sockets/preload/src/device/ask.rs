@@ -30,7 +30,10 @@ pub(super) fn ask(hello: [u8; 8], place: Place, fd: c_int) -> Result<Own, c_int>
     let none = libc::ECONNREFUSED;
     let stack = settings::stack().ok_or(none)?.to_bytes();
     let length = u16::try_from(stack.len().min(SETTINGS)).map_err(|_| none)?;
-    let daemon = daemon(0).ok_or(none)?;
+    let daemon = daemon(0).ok_or_else(|| match errno::last() {
+        lack @ (libc::EMFILE | libc::ENFILE) => lack,
+        _ => none,
+    })?;
     let head = head(place, length);
     say(&daemon, &hello, &head, &stack[..usize::from(length)], fd).ok_or(none)?;
     while wait(daemon.0, libc::POLLIN, PATIENCE) < 0 && errno::last() == libc::EINTR {}
@@ -38,6 +41,7 @@ pub(super) fn ask(hello: [u8; 8], place: Place, fd: c_int) -> Result<Own, c_int>
     let (read, file) = hear(daemon.0, &mut bytes, libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC);
     match (read == REPLY as isize, Reply::decode(&bytes), file) {
         (true, Reply::Taken, Some(file)) => Ok(file),
+        (true, Reply::Taken, None) => Err(libc::EMFILE),
         (true, Reply::Failed(error), _) if error > 0 => Err(error),
         _ => Err(none),
     }
