@@ -28,6 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The time that the earlier owner of an address has to leave it.
 const LEAVING: Duration = Duration::from_secs(3);
 
+/// The longest time between two looks whether it has.
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+
 /// Listens for a program, and gives it a queue.
 pub(super) async fn listen(
     engine: &Rc<Engine>,
@@ -41,12 +44,13 @@ pub(super) async fn listen(
     let _ = sockopt::set_socket_reuseaddr(socket, true);
     let once = async || Plan::of(&request)?.listen(place).await;
     let listened = async {
-        let begun = Instant::now();
+        let (begun, mut pause) = (Instant::now(), Duration::from_millis(1));
         loop {
             match once().await {
-                // A listener that has just been closed may have connections whose last words are under way.
+                // A listener that has just been closed may have connections whose last words are under way, for a round trip as a rule.
                 Err(error) if error.kind() == ErrorKind::AddrInUse && begun.elapsed() < LEAVING => {
-                    sleep(Duration::from_millis(50)).await;
+                    sleep(pause).await;
+                    pause = (2 * pause).min(LONGEST_PAUSE);
                 }
                 listened => return listened,
             }

@@ -23,6 +23,7 @@ fn the_next_program_gets_what_a_busy_end_has_sent() {
     for (environment, moves) in [("bare", false), ("whole", false), ("bare", true)] {
         let machine = Machine::start();
         let (mut server, mut client) = begin(&machine, &["gives", environment], "busy", moves);
+        server.expect("answered");
         server.expect("new");
         client.expect("done");
         // A stream that moves may be on its carrier just then, and needs no relay.
@@ -41,6 +42,8 @@ fn the_next_program_gets_what_a_killed_end_has_sent() {
     }
     let machine = Machine::start();
     let (mut server, client) = begin(&machine, &["gives", "bare"], "busy", false);
+    // One that is dead before gets no answer, and the program hears of that.
+    server.expect("answered");
     drop(client);
     server.expect("new");
     server.expect("ended early");
@@ -60,6 +63,7 @@ fn without_a_daemon_the_next_program_has_a_reset() {
     client.expect("sent");
     machine.kill_daemon();
     server.go_on();
+    server.expect("answered");
     server.expect("new");
     server.expect("reset");
 }

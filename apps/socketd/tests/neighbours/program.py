@@ -295,6 +295,7 @@ def gives():
     """Reads a part, and then another program takes its place."""
     connection = received()
     connection.sendall(take(connection, 100))
+    say("answered")
     os.set_inheritable(connection.fileno(), True)
     arguments = other("given", connection.fileno())
     os.execve(arguments[0], arguments, environment())

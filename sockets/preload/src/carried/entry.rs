@@ -232,6 +232,13 @@ impl Entry {
     pub(crate) fn shut(&self) -> bool {
         self.flag().is_some_and(|flag| !flag.swap(true, Ordering::Relaxed))
     }
+
+    /// Notes that the program's direction was over before the program ended it.
+    pub(crate) fn undo_shut(&self) {
+        if let Some(flag) = self.flag() {
+            flag.store(false, Ordering::Relaxed);
+        }
+    }
 }
 
 impl SharedPlace {

@@ -59,8 +59,13 @@ pub(crate) fn shutting(fd: c_int, how: c_int) {
     // SAFETY: the call takes numbers.
     let beside = Own(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) });
     // A program that nobody reads from has no room for it: then a cut is an end.
-    if beside.0 >= 0 && send_with(fd, &[part(&[0])], &[beside.0], libc::MSG_DONTWAIT) == 1 {
-        kernel::bell(fd);
+    if beside.0 >= 0 {
+        match send_with(fd, &[part(&[0])], &[beside.0], libc::MSG_DONTWAIT) {
+            1 => _ = kernel::bell(fd),
+            // The connection was cut before the direction ended.
+            -1 if matches!(errno::last(), libc::EPIPE | libc::ECONNRESET) => entry.undo_shut(),
+            _ => {}
+        }
     }
     errno::set(kept);
 }
