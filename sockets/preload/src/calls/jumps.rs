@@ -2,8 +2,8 @@
 //!
 //! A program may leave a `read` so, as one that has no other time-out does: POSIX has `read` among the calls that a handler may interrupt and
 //! not return to. What the call had begun is then given back: its locks, and its count of reads that wait. A handler that jumps within itself,
-//! and returns to the call, gives them back too early: another thread may then use the same direction of this socket for as long as the call
-//! takes. That takes a signal in the hundred nanoseconds in which a call has a lock, and is known by nothing here.
+//! and then returns to the call, gives them back too early, which nothing here can know: another thread may use the same direction of this socket
+//! until the call is over. The signal has to come while the call has a lock, about a hundred nanoseconds.
 
 use crate::{lock, real, waiting};
 use libc::{c_int, c_void};
