@@ -42,7 +42,7 @@ mod transport;
 mod unknown;
 mod until_closed;
 
-pub use any::{AnyConnection, AnyIncoming, Connecting, Listened, Listening};
+pub use any::{AnyConnection, AnyDatagrams, AnyIncoming, Connecting, Listened, Listening};
 pub use call_format::CallFormat;
 pub use calls::{
     AnyCall, AnyCaller, AnyResponses, AnyServer, ArrivedCall, Calling, RequestSender, RequestsToSend,

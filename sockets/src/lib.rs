@@ -23,6 +23,7 @@
 
 mod ahead;
 pub mod control;
+pub mod datagrams;
 pub mod device;
 mod edge;
 pub mod protocol;

@@ -1,6 +1,7 @@
 //! The first message of a visitor.
 
 use bertha_runtime::tokio::descriptors;
+use bertha_sockets_machine::datagrams::DATAGRAMS;
 use bertha_sockets_machine::device::{CONNECT, LISTEN};
 use bertha_sockets_machine::protocol::{HELLO, LIST, RELAY};
 use rustix::fs::fcntl_get_seals;
@@ -28,6 +29,8 @@ pub(crate) enum Hello {
 pub(crate) enum Wish {
     Connect,
     Listen,
+    /// To have a socket of datagrams.
+    Datagrams,
 }
 
 /// Waits for the first message.
@@ -51,6 +54,7 @@ pub(crate) async fn receive(visitor: &UnixStream) -> io::Result<Hello> {
         bytes if bytes == HELLO => socket().map(Hello::Pair),
         bytes if bytes == CONNECT => socket().map(|socket| Hello::Carry(Wish::Connect, socket)),
         bytes if bytes == LISTEN => socket().map(|socket| Hello::Carry(Wish::Listen, socket)),
+        bytes if bytes == DATAGRAMS => socket().map(|socket| Hello::Carry(Wish::Datagrams, socket)),
         bytes if bytes == LIST => Ok(Hello::List),
         _ => Err(wrong()),
     }

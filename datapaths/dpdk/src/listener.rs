@@ -1,10 +1,12 @@
 //! Acceptance of connections at a UDP port.
 
+use crate::datapath::reachable;
 use crate::device::Device;
+use crate::failure::failure;
 use crate::queue::{Listening, QueueSource, QueueState};
 use crate::{Counters, DpdkConnection};
-use bertha_core::{Addr, Error, Listener};
-use bertha_netstack::Flow;
+use bertha_core::{Addr, Error, ErrorKind, Listener};
+use bertha_netstack::{Binding, Flow};
 use bertha_runtime::polling::{Awaited, PollGuard, ReceiveBatch};
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -38,6 +40,33 @@ impl DpdkListener {
     /// Returns the counters of frames dropped so far, over all connections of the port.
     pub fn dropped(&self) -> Counters {
         self.device.counters()
+    }
+
+    /// Opens a connection from the port of the listener to a peer, as a program does that sends before it has received. Nothing is sent.
+    ///
+    /// # Errors
+    /// [`AddrInUse`](ErrorKind::AddrInUse) if there is a connection to the peer, also one that waits to be accepted;
+    /// [`Invalid`](ErrorKind::Invalid) for an address that the port does not reach, or that is of another family than the listener's.
+    pub fn connect(&self, peer: SocketAddr) -> Result<DpdkConnection, Error> {
+        let device = &self.device;
+        let at = self.listening[0].at;
+        let nearest = reachable(device, peer)?;
+        let number = match at {
+            Binding::Address { number, .. } => number,
+            _ => nearest.number(),
+        };
+        let flow = Flow::new(peer, self.local.port()).at(number);
+        if !at.overlaps(Binding::of(flow)) {
+            return Err(failure(
+                ErrorKind::Invalid,
+                format!("a listener at {} sends nothing to {peer}", self.local),
+            ));
+        }
+        let queue = (0..device.queues.len()).find(|queue| device.belongs(flow, *queue)).unwrap_or(0);
+        let connection = device.queues[queue].lock().connections.connect_from(flow).ok_or_else(|| {
+            failure(ErrorKind::AddrInUse, format!("the listener has a connection to {peer}"))
+        })?;
+        Ok(DpdkConnection::new(device.clone(), queue, connection, flow))
     }
 
     /// Returns the next connection in the backlog of the queue with this number.

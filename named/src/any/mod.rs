@@ -1,6 +1,7 @@
 //! Connections and listeners over any datapath, with any stack, as one type each.
 
 mod connecting;
+mod datagrams;
 mod known;
 mod listening;
 mod negotiated;
@@ -8,6 +9,7 @@ mod plain;
 
 pub use connecting::Connecting;
 pub(crate) use connecting::host_of;
+pub use datagrams::AnyDatagrams;
 pub(crate) use known::{Knowledge, Known};
 pub use listening::{AnyIncoming, Listened, Listening};
 

@@ -51,6 +51,16 @@ impl Transport {
         }
     }
 
+    /// Returns the datapath that carries datagrams where this one carries plain TCP.
+    pub fn datagrams(self) -> Option<Self> {
+        match self {
+            Self::Tcp => Some(Self::Udp),
+            #[cfg(feature = "dpdk")]
+            Self::DpdkTcp => Some(Self::Dpdk),
+            _ => None,
+        }
+    }
+
     fn not_plain(self) -> Error {
         Error::new(ErrorKind::Invalid, format!("{self} carries no plain stream of bytes; TCP does"))
     }
@@ -184,18 +194,18 @@ impl<C: Cut, E: Extend<Buf>> Extend<Chunk> for Received<'_, C, E> {
 }
 
 /// The knowledge about a connection without a stack.
-struct Nothing;
+pub(super) struct Nothing;
 
-impl<C: Cut> Knowledge<Plain<C>> for Nothing {
-    fn explain(&self, _: &Plain<C>) -> String {
-        "TCP as it is".to_owned()
+impl<C: Connection> Knowledge<C> for Nothing {
+    fn explain(&self, _: &C) -> String {
+        "as it is".to_owned()
     }
 
-    fn chunnels(&self, _: &Plain<C>) -> Vec<&'static str> {
+    fn chunnels(&self, _: &C) -> Vec<&'static str> {
         Vec::new()
     }
 
-    fn observed(&self, connection: &Plain<C>) -> Statistics {
+    fn observed(&self, connection: &C) -> Statistics {
         let mut statistics = Statistics::default();
         connection.observe(&mut statistics);
         statistics

@@ -69,6 +69,7 @@ real! {
     socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
     accept4(fd: c_int, address: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int;
     accept(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int;
+    bind(fd: c_int, address: *const sockaddr, len: socklen_t) -> c_int;
     listen(fd: c_int, backlog: c_int) -> c_int;
     getsockname(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int;
     getpeername(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int;

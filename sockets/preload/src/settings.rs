@@ -99,6 +99,11 @@ pub(crate) fn stack() -> Option<&'static CStr> {
     kept(&STACK)
 }
 
+/// Returns true if a device carries connections, and not a stack.
+pub(crate) fn has_device() -> bool {
+    stack().is_some_and(|settings| settings.to_bytes().starts_with(b"device="))
+}
+
 /// Returns true if the rules name ports.
 pub(crate) fn has_ports() -> bool {
     kept(&PORTS).is_some()

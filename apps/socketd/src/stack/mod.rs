@@ -1,11 +1,12 @@
-//! The engine that carries the connections of programs by stacks of Bertha, which `bertha run --stack` names, or by the TCP of a device,
-//! which `--device` names.
+//! The engine that carries the connections of programs by stacks of Bertha, which `bertha run --stack` names, or by a device,
+//! which `--device` names, and which carries their datagrams, too.
 //!
 //! It serves the user of the daemon alone: it reads the files of keys that a program names, and its addresses are those of the daemon's
 //! namespace.
 
 mod carrier;
 mod connecting;
+mod datagrams;
 mod listening;
 mod plan;
 mod pump;
@@ -77,6 +78,7 @@ impl Engine {
         match wish {
             Wish::Connect => connecting::connect(self, visitor, owner, request),
             Wish::Listen => listening::listen(self, visitor, owner, request, &socket).await,
+            Wish::Datagrams => datagrams::open(self, visitor, owner, request).await,
         }
         // It is the visitor's socket, whose last close may wait.
         close_aside(socket);

@@ -2,7 +2,7 @@
 
 use super::request::Request;
 use bertha_core::{Error, ErrorKind};
-use bertha_named::{AnyConnection, Connecting, Listened, Listening, Options, Stack, Transport};
+use bertha_named::{AnyConnection, AnyDatagrams, Connecting, Listened, Listening, Options, Stack, Transport};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,6 +64,18 @@ impl Plan {
                 over.run(Listening::new(stack, &on.to_string(), *options)).await
             }
             Self::Device(device) => device.listen_plain(on).await,
+        }
+    }
+
+    /// Opens a socket of datagrams.
+    pub(super) async fn datagrams(self, on: SocketAddr) -> Result<Box<dyn AnyDatagrams>, Error> {
+        match self {
+            Self::Device(device) if let Some(datagrams) = device.datagrams() => {
+                datagrams.listen_datagrams(on).await
+            }
+            _ => {
+                Err(Error::new(ErrorKind::Invalid, "a stack carries no datagrams of programs; a device does"))
+            }
         }
     }
 }

@@ -53,7 +53,7 @@ impl Request {
     pub(super) fn addresses(&self, wish: Wish) -> [Option<SocketAddr>; 2] {
         match wish {
             Wish::Connect => [None, Some(self.place)],
-            Wish::Listen => [Some(self.place), None],
+            Wish::Listen | Wish::Datagrams => [Some(self.place), None],
         }
     }
 

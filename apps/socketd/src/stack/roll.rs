@@ -26,6 +26,8 @@ struct Record {
     addresses: [Option<SocketAddr>; 2],
     /// The stack of a socket that is carried, or why it is not.
     what: String,
+    /// The datagrams that were dropped.
+    dropped: u64,
 }
 
 /// The roll of the sockets that are carried.
@@ -53,7 +55,7 @@ impl Roll {
     ) -> bool {
         let has_place = self.places.take(owner.process);
         if has_place {
-            self.carried.insert(number, Record { since: Instant::now(), owner, addresses, what });
+            self.carried.insert(number, Record { since: Instant::now(), owner, addresses, what, dropped: 0 });
         } else {
             self.refuse(owner, addresses, "the program has its part of the sockets that are carried");
         }
@@ -70,7 +72,8 @@ impl Roll {
         if self.refused.len() == REFUSALS {
             self.refused.pop_front();
         }
-        self.refused.push_back(Record { since: Instant::now(), owner, addresses, what: reason.to_owned() });
+        let what = reason.to_owned();
+        self.refused.push_back(Record { since: Instant::now(), owner, addresses, what, dropped: 0 });
     }
 
     /// Returns a line for each socket that a user may see.
@@ -79,7 +82,7 @@ impl Roll {
         let mut text = String::new();
         let all = self.carried.values().map(|record| ("stack", record));
         for (place, record) in all.chain(self.refused.iter().map(|record| ("nowhere", record))) {
-            let Record { since, owner, addresses: [local, peer], what } = record;
+            let Record { since, owner, addresses: [local, peer], what, dropped } = record;
             if asker != 0 && asker != owner.user {
                 continue;
             }
@@ -89,7 +92,10 @@ impl Roll {
             let (local, peer, seconds) = (text_of(local), text_of(peer), since.elapsed().as_secs());
             // Reasons come from the other end, too.
             let plain = |letter: char| if letter.is_control() { ' ' } else { letter };
-            let what: String = what.chars().take(LONGEST).map(plain).collect();
+            let mut what: String = what.chars().take(LONGEST).map(plain).collect();
+            if *dropped > 0 {
+                let _ = write!(what, "; {dropped} were dropped");
+            }
             // Writing to a string does not fail.
             let _ = writeln!(text, "{process}\t{local}\t{peer}\t{place}\t0\t{seconds}\t{what}");
         }
@@ -113,6 +119,20 @@ impl Entry {
     pub(super) fn connected(&self, local: SocketAddr, peer: SocketAddr) {
         if let Some(record) = self.engine.roll.borrow_mut().carried.get_mut(&self.number) {
             record.addresses = [Some(local), Some(peer)];
+        }
+    }
+
+    /// Notes the peer of a socket of datagrams.
+    pub(super) fn has_peer(&self, peer: Option<SocketAddr>) {
+        if let Some(record) = self.engine.roll.borrow_mut().carried.get_mut(&self.number) {
+            record.addresses[1] = peer;
+        }
+    }
+
+    /// Counts a datagram that was dropped.
+    pub(super) fn dropped(&self) {
+        if let Some(record) = self.engine.roll.borrow_mut().carried.get_mut(&self.number) {
+            record.dropped += 1;
         }
     }
 

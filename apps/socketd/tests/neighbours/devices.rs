@@ -1,6 +1,7 @@
 //! Programs whose TCP a device carries, with programs at its other end that the kernel serves.
 
 use crate::carried::{SCRIPT, python};
+use crate::datagrams;
 use crate::machine::{Machine, Program, has_python, library};
 use bertha_named::Transport;
 use std::net::TcpStream;
@@ -152,7 +153,7 @@ fn the_kernel_is_the_other_end_of_a_device_of_frames() {
     // The daemon has made the device for the first server.
     assert!(ip(&["-n", &namespace.0, "addr", "add", "10.97.0.2/24", "dev", "bsd0"]));
     assert!(ip(&["-n", &namespace.0, "link", "set", "bsd0", "up"]));
-    let to_device = ["CARRIED_HOST=10.97.0.1".to_owned()];
+    let to_device = ["CARRIED_HOST=10.97.0.1", "CARRIED_LONGEST=1472"].map(String::from);
     let at_kernel = ["CARRIED_HOST=10.97.0.2".to_owned(), "CARRIED_PEER=10.97.0.1".to_owned()];
     let to_kernel = on_device(&["CARRIED_HOST=10.97.0.2"]);
     for work in WORKS {
@@ -161,6 +162,19 @@ fn the_kernel_is_the_other_end_of_a_device_of_frames() {
         let mut server = namespace.python(&at_kernel, &["serve"]);
         namespace.python(&to_kernel, &[work, &server.line()]).expect("done");
     }
+    // So are their datagrams, of which the longest fits into a frame.
+    let datagrams = |more: &[String], arguments: &[&str]| {
+        let mut command = namespace.command("/usr/bin/python3", more);
+        command.arg(datagrams::SCRIPT).args(arguments);
+        Program::start(command)
+    };
+    let mut server = datagrams(&serves, &["serve"]);
+    server.expect("7801");
+    datagrams(&to_device, &["talk", "7801"]).expect("done");
+    let mut server = datagrams(&at_kernel, &["serve"]);
+    server.expect("7801");
+    let refused = on_device(&["CARRIED_HOST=10.97.0.2", "CARRIED_LONGEST=1472", "CARRIED_REFUSES=1"]);
+    datagrams(&refused, &["talk", "7801"]).expect("done");
     // Rules of the kernel hold for the device's frames.
     let mut server = namespace.python(&serves, &["serve"]);
     let port = server.line();

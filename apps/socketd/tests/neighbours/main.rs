@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and say what they skip")]
 
 mod carried;
+mod datagrams;
 mod devices;
 mod differential;
 mod ends;

@@ -97,6 +97,17 @@ impl Connections {
         Some(Connected { connection: self.demux.connect(flow, state), flow })
     }
 
+    /// Adds a connection of this flow from the port of a listener, and returns its number. Returns `None` if there is one, which may wait to be
+    /// accepted.
+    pub(crate) fn connect_from(&mut self, flow: Flow) -> Option<usize> {
+        if self.demux.find(&flow).is_some() {
+            return None;
+        }
+        self.ports.share(flow.local_port(), Binding::of(flow));
+        let state = ConnectionState { connected: true, ..ConnectionState::default() };
+        Some(self.demux.connect(flow, state))
+    }
+
     /// Adds a listener at these addresses and this port, or at an ephemeral port that `random` chooses if the port
     /// is zero. Returns `None` if the port is in use at one of the addresses, or no port is left.
     pub(crate) fn listen(&mut self, at: Binding, port: u16, random: u64) -> Option<Listening> {
@@ -266,6 +277,20 @@ mod tests {
         assert_eq!(arrive(&mut all, flow(1, 9), 4), Ok(()));
         all.remove(first);
         assert_eq!(arrive(&mut all, flow(1, 9), 1), Err(Undelivered::Closed));
+        assert!(all.listen(V4, 9, 0).is_some());
+    }
+
+    #[test]
+    fn a_listener_connects_to_peers_that_have_not_sent() {
+        let mut all = Connections::new(LIMITS);
+        let listening = all.listen(V4, 9, 0).unwrap();
+        let connection = all.connect_from(flow(1, 9)).unwrap();
+        assert_eq!((arrive(&mut all, flow(1, 9), 7), next(&mut all, connection)), (Ok(()), Some(7)));
+        // One that waits to be accepted is there.
+        assert_eq!((arrive(&mut all, flow(2, 9), 1), all.connect_from(flow(2, 9))), (Ok(()), None));
+        all.stop_listening(listening);
+        assert!(all.listen(V4, 9, 0).is_none());
+        all.remove(connection);
         assert!(all.listen(V4, 9, 0).is_some());
     }
 

@@ -30,6 +30,21 @@ impl<S: DatagramSocket> DatagramListener<S> {
         Self { endpoint, limits, waiting, group: OnceLock::new() }
     }
 
+    /// Opens a connection to a peer; fails if there is one.
+    pub(crate) fn open(&self, peer: S::Peer) -> Result<DatagramConnection<S>, Error> {
+        let slot = self.endpoint.connect(peer.clone()).ok_or_else(|| {
+            Error::new(ErrorKind::AddrInUse, "the listener has a connection to this peer").at(S::NAME)
+        })?;
+        Ok(self.connection(slot, &peer))
+    }
+
+    fn connection(&self, slot: usize, peer: &S::Peer) -> DatagramConnection<S> {
+        let socket = self.endpoint.socket();
+        let remote = socket.remote(peer);
+        let base = socket.base(peer, &remote);
+        DatagramConnection::new(self.endpoint.clone(), slot, base, remote)
+    }
+
     /// Returns the number of messages dropped so far, over all connections.
     pub fn dropped(&self) -> Counters {
         self.endpoint.counters()
@@ -41,10 +56,7 @@ impl<S: DatagramSocket> Listener for DatagramListener<S> {
 
     async fn accept(&self) -> Result<Self::Connection, Error> {
         let (slot, peer) = self.endpoint.accept().await.map_err(|error| error.at(S::NAME))?;
-        let socket = self.endpoint.socket();
-        let remote = socket.remote(&peer);
-        let base = socket.base(&peer, &remote);
-        Ok(DatagramConnection::new(self.endpoint.clone(), slot, base, remote))
+        Ok(self.connection(slot, &peer))
     }
 
     fn local_addr(&self) -> Addr {

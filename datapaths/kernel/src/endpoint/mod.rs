@@ -223,6 +223,13 @@ impl<S: ReceivingSocket> Endpoint<S> {
         self.wait_for(Awaited::Listener(LISTENER), |state, _| state.demux.accept(LISTENER))
     }
 
+    /// Adds a connection of a listening socket to a peer, and returns its number. Returns `None` if the peer has one, which may wait to be
+    /// accepted.
+    pub(crate) fn connect(&self, peer: S::Peer) -> Option<usize> {
+        let demux = &mut self.state.lock().demux;
+        demux.find(&peer).is_none().then(|| demux.connect(peer, ()))
+    }
+
     /// Waits until `take` finds something, and receives in between: a single message, if the future waits for
     /// a connection.
     // The function is not `async`, so that it makes a single future in place of two, each with a state to be

@@ -14,11 +14,11 @@ mod steering;
 
 use crate::datagram::{self, DatagramConnection, DatagramListener, DatagramSocket};
 use crate::options::{Options, option_methods};
-use bertha_core::{Addr, Datapath, Error};
+use bertha_core::{Addr, Datapath, Error, Listener};
 use bertha_runtime::tokio::TokioRuntime;
 use remote::Remote;
 use socket::UdpSocket;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// A base connection of [`Udp`]. A message is a datagram.
 pub type UdpConnection = DatagramConnection<UdpSocket>;
@@ -70,6 +70,23 @@ impl Udp {
     pub fn keep_whole(mut self) -> Self {
         self.keeps_whole = true;
         self
+    }
+}
+
+impl UdpListener {
+    /// Opens a connection from the address of the listener to a peer, as a program does that sends before it has received. Nothing is sent. That a
+    /// port is closed is not reported.
+    ///
+    /// # Errors
+    /// [`AddrInUse`](bertha_core::ErrorKind::AddrInUse) if there is a connection to the peer, also one that waits to be accepted.
+    pub fn connect(&self, peer: SocketAddr) -> Result<UdpConnection, Error> {
+        let is_v6 = matches!(self.local_addr(), Addr::Ip(SocketAddr::V6(_)));
+        let peer = match peer.ip() {
+            // A socket of IPv6 has peers of IPv4 in the form of IPv6.
+            IpAddr::V4(ip) if is_v6 => SocketAddr::new(ip.to_ipv6_mapped().into(), peer.port()),
+            _ => peer,
+        };
+        self.open(peer.into())
     }
 }
 

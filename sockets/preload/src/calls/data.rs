@@ -1,5 +1,7 @@
 //! Calls that read and write.
 
+use crate::carried::entry::Entry;
+use crate::device::Sender;
 use crate::parts::length;
 use crate::place::State;
 use crate::process::Socket;
@@ -14,17 +16,21 @@ use std::sync::atomic::Ordering;
 /// The most parts of a call.
 const PARTS: usize = 1024;
 
+/// No address: a datagram is for the peer of its socket.
+const TO_PEER: (*const sockaddr, socklen_t) = (std::ptr::null(), 0);
+
 /// Calls that a ring has no answer to.
 const UNFIT: c_int = libc::MSG_OOB | libc::MSG_ERRQUEUE;
 
-/// Has libc do it, or, for a socket with memory, `own`.
+/// Has libc do it, or, for a socket with memory, `own`, or, for one of datagrams that a device carries, `datagram`.
 #[inline]
 pub(super) fn through(
     fd: c_int,
     mut libc: impl FnMut() -> isize,
     own: impl FnOnce(Socket) -> Option<isize>,
+    datagram: impl FnOnce(&Entry) -> isize,
 ) -> isize {
-    let Some(socket) = Socket::of(fd) else { return device::call(fd, libc) };
+    let Some(socket) = Socket::of(fd) else { return device::call(fd, libc, datagram) };
     let place = socket.place;
     loop {
         match place.state() {
@@ -98,7 +104,8 @@ unsafe fn all<'a>(parts: *const iovec, count: usize) -> Option<&'a [iovec]> {
 unsafe extern "C-unwind" fn read(fd: c_int, bytes: *mut c_void, len: size_t) -> ssize_t {
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::read(fd, bytes, len) };
-    through(fd, libc, |socket| read_in(socket, &one(bytes, len)))
+    let datagram = |entry: &Entry| device::receive(fd, &one(bytes, len), 0, (Sender::UNWANTED, entry), None);
+    through(fd, libc, |socket| read_in(socket, &one(bytes, len)), datagram)
 }
 
 #[unsafe(no_mangle)]
@@ -120,11 +127,17 @@ fn check(len: size_t, room: size_t) {
 unsafe extern "C-unwind" fn readv(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t {
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::readv(fd, parts, count) };
-    through(fd, libc, |socket| {
-        // SAFETY: as above.
-        let parts = unsafe { all(parts, usize::try_from(count).ok()?) }?;
-        read_in(socket, parts)
-    })
+    // SAFETY: as above.
+    let parts = || unsafe { all(parts, usize::try_from(count).ok()?) };
+    through(
+        fd,
+        libc,
+        |socket| read_in(socket, parts()?),
+        |entry| match parts() {
+            Some(parts) => device::receive(fd, parts, 0, (Sender::UNWANTED, entry), None),
+            None => errno::fail(libc::EINVAL),
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -136,7 +149,9 @@ pub(super) unsafe extern "C-unwind" fn recv(
 ) -> ssize_t {
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::recv(fd, bytes, len, flags) };
-    through(fd, libc, |socket| incoming(socket, &one(bytes, len), flags))
+    let datagram =
+        |entry: &Entry| device::receive(fd, &one(bytes, len), flags, (Sender::UNWANTED, entry), None);
+    through(fd, libc, |socket| incoming(socket, &one(bytes, len), flags), datagram)
 }
 
 #[unsafe(no_mangle)]
@@ -163,7 +178,7 @@ unsafe extern "C-unwind" fn recvfrom(
 ) -> ssize_t {
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::recvfrom(fd, bytes, len, flags, address, address_len) };
-    through(fd, libc, |socket| {
+    let own = |socket| {
         let received = incoming(socket, &one(bytes, len), flags)?;
         if received >= 0 && !address.is_null() && !address_len.is_null() {
             // TCP tells no address here.
@@ -171,6 +186,9 @@ unsafe extern "C-unwind" fn recvfrom(
             unsafe { address_len.write(0) };
         }
         Some(received)
+    };
+    through(fd, libc, own, |entry| {
+        device::receive(fd, &one(bytes, len), flags, (Sender { address, len: address_len }, entry), None)
     })
 }
 
@@ -193,7 +211,7 @@ unsafe extern "C-unwind" fn __recvfrom_chk(
 unsafe extern "C-unwind" fn recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t {
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::recvmsg(fd, message, flags) };
-    through(fd, libc, |socket| {
+    let own = |socket| {
         // SAFETY: the message is the program's.
         let header = unsafe { message.as_mut() }?;
         // SAFETY: as above.
@@ -203,6 +221,17 @@ unsafe extern "C-unwind" fn recvmsg(fd: c_int, message: *mut msghdr, flags: c_in
             (header.msg_namelen, header.msg_controllen, header.msg_flags) = (0, 0, 0);
         }
         Some(received)
+    };
+    through(fd, libc, own, |entry| {
+        // SAFETY: the message is the program's.
+        let Some(header) = (unsafe { message.as_mut() }) else { return errno::fail(libc::EFAULT) };
+        // SAFETY: as above.
+        let Some(parts) = (unsafe { all(header.msg_iov, header.msg_iovlen) }) else {
+            return errno::fail(libc::EMSGSIZE);
+        };
+        let sender = Sender { address: header.msg_name.cast(), len: &raw mut header.msg_namelen };
+        header.msg_controllen = 0;
+        device::receive(fd, parts, flags, (sender, entry), Some(&mut header.msg_flags))
     })
 }
 
@@ -214,7 +243,7 @@ unsafe extern "C-unwind" fn recvmmsg(
     flags: c_int,
     timeout: *mut timespec,
 ) -> c_int {
-    if !is_paired(fd) {
+    if !is_paired(fd) && device::datagrams(fd).is_none() {
         // SAFETY: the arguments are the program's.
         return unsafe { real::recvmmsg(fd, messages, count, flags, timeout) };
     }
@@ -275,18 +304,25 @@ fn each(messages: *mut mmsghdr, count: c_uint, mut call: impl FnMut(&mut mmsghdr
 unsafe extern "C-unwind" fn write(fd: c_int, bytes: *const c_void, len: size_t) -> ssize_t {
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::write(fd, bytes, len) };
-    through(fd, libc, |socket| outgoing(socket, &one(bytes, len), 0))
+    let datagram = |entry: &Entry| device::send(fd, entry, &one(bytes, len), 0, TO_PEER);
+    through(fd, libc, |socket| outgoing(socket, &one(bytes, len), 0), datagram)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn writev(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t {
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::writev(fd, parts, count) };
-    through(fd, libc, |socket| {
-        // SAFETY: as above.
-        let parts = unsafe { all(parts, usize::try_from(count).ok()?) }?;
-        outgoing(socket, parts, 0)
-    })
+    // SAFETY: as above.
+    let parts = || unsafe { all(parts, usize::try_from(count).ok()?) };
+    through(
+        fd,
+        libc,
+        |socket| outgoing(socket, parts()?, 0),
+        |entry| match parts() {
+            Some(parts) => device::send(fd, entry, parts, 0, TO_PEER),
+            None => errno::fail(libc::EINVAL),
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -298,7 +334,8 @@ pub(super) unsafe extern "C-unwind" fn send(
 ) -> ssize_t {
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::send(fd, bytes, len, flags) };
-    through(fd, libc, |socket| outgoing(socket, &one(bytes, len), flags))
+    let datagram = |entry: &Entry| device::send(fd, entry, &one(bytes, len), flags, TO_PEER);
+    through(fd, libc, |socket| outgoing(socket, &one(bytes, len), flags), datagram)
 }
 
 #[unsafe(no_mangle)]
@@ -313,9 +350,13 @@ unsafe extern "C-unwind" fn sendto(
     if device::is_fast_open(flags) {
         return errno::fail(libc::EOPNOTSUPP);
     }
+    if !device::begin(fd, address, address_len) {
+        return -1;
+    }
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::sendto(fd, bytes, len, flags, address, address_len) };
-    through(fd, libc, |socket| outgoing(socket, &one(bytes, len), flags))
+    let datagram = |entry: &Entry| device::send(fd, entry, &one(bytes, len), flags, (address, address_len));
+    through(fd, libc, |socket| outgoing(socket, &one(bytes, len), flags), datagram)
 }
 
 #[unsafe(no_mangle)]
@@ -334,13 +375,27 @@ unsafe extern "C-unwind" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_
             evict::leave_at_once(socket);
         }
     }
+    if header.is_some_and(|header| !device::begin(fd, header.msg_name.cast(), header.msg_namelen)) {
+        return -1;
+    }
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::sendmsg(fd, message, flags) };
-    through(fd, libc, |socket| {
+    let own = |socket| {
         let header = header?;
         // SAFETY: as above.
         let parts = unsafe { all(header.msg_iov, header.msg_iovlen) }?;
         if has_control { None } else { outgoing(socket, parts, flags) }
+    };
+    through(fd, libc, own, |entry| {
+        let Some(header) = header else { return errno::fail(libc::EFAULT) };
+        // SAFETY: as above.
+        let Some(parts) = (unsafe { all(header.msg_iov, header.msg_iovlen) }) else {
+            return errno::fail(libc::EMSGSIZE);
+        };
+        if has_control && device::is_cut(header) {
+            return errno::fail(libc::EIO);
+        }
+        device::send(fd, entry, parts, flags, (header.msg_name.cast(), header.msg_namelen))
     })
 }
 
@@ -378,7 +433,12 @@ unsafe extern "C-unwind" fn sendmmsg(
     count: c_uint,
     flags: c_int,
 ) -> c_int {
-    if is_paired(fd) {
+    // SAFETY: the program gives so many messages.
+    let first = unsafe { messages.as_ref() }.filter(|_| count > 0).map(|message| &message.msg_hdr);
+    if first.is_some_and(|header| !device::begin(fd, header.msg_name.cast(), header.msg_namelen)) {
+        return -1;
+    }
+    if is_paired(fd) || device::datagrams(fd).is_some() {
         return each(messages, count, |message| {
             // SAFETY: the message is the program's.
             (unsafe { sendmsg(fd, &raw const message.msg_hdr, flags) }, true)

@@ -2,7 +2,7 @@
 
 use crate::place::State;
 use crate::process::{self, Socket};
-use crate::{carried, copies, errno, evict, handover, join, kernel, life, real, registration};
+use crate::{carried, copies, device, errno, evict, handover, join, kernel, life, real, registration};
 use libc::{c_int, c_uint, c_ulong, c_void};
 use std::sync::atomic::Ordering;
 
@@ -168,6 +168,10 @@ fn flags_set(fd: c_int, flags: c_int) {
 unsafe extern "C-unwind" fn ioctl(fd: c_int, request: c_ulong, argument: usize) -> c_int {
     // SAFETY: the arguments are the program's.
     let done = unsafe { real::ioctl(fd, request, argument) };
+    if done == 0 && request == libc::FIONREAD && device::datagrams(fd).is_some() {
+        // SAFETY: the kernel has written the number.
+        unsafe { (argument as *mut c_int).write(device::unread(fd)) };
+    }
     let Some(socket) = Socket::of(fd).filter(|_| done == 0) else { return done };
     let number = argument as *mut c_int;
     match request {

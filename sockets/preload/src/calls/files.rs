@@ -62,7 +62,7 @@ unsafe extern "C-unwind" fn sendfile(to: c_int, from: c_int, offset: *mut off_t,
     }
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::sendfile(to, from, offset, count) };
-    through(to, libc, |socket| send_file(socket, from, offset, count))
+    through(to, libc, |socket| send_file(socket, from, offset, count), |_| errno::fail(libc::EINVAL))
 }
 
 #[unsafe(no_mangle)]
@@ -102,5 +102,6 @@ unsafe extern "C-unwind" fn splice(
         return libc();
     }
     let is_brief = flags & libc::SPLICE_F_NONBLOCK != 0;
-    through(from, libc, |socket| splice_out(socket, to, len, if is_brief { libc::MSG_DONTWAIT } else { 0 }))
+    let flags = if is_brief { libc::MSG_DONTWAIT } else { 0 };
+    through(from, libc, |socket| splice_out(socket, to, len, flags), |_| errno::fail(libc::EINVAL))
 }

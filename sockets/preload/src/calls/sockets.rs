@@ -17,6 +17,15 @@ unsafe extern "C-unwind" fn socket(domain: c_int, kind: c_int, protocol: c_int) 
 }
 
 #[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn bind(fd: c_int, address: *const sockaddr, len: socklen_t) -> c_int {
+    if let Some(done) = device::bind(fd, address, len) {
+        return done;
+    }
+    // SAFETY: the arguments are the program's.
+    unsafe { real::bind(fd, address, len) }
+}
+
+#[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn accept4(
     fd: c_int,
     address: *mut sockaddr,
@@ -77,6 +86,9 @@ unsafe extern "C-unwind" fn connect(fd: c_int, address: *const sockaddr, len: so
 unsafe extern "C-unwind" fn shutdown(fd: c_int, how: c_int) -> c_int {
     if let Some(socket) = Socket::of(fd) {
         shut(socket, how);
+    }
+    if let Some(done) = device::shut(fd, how) {
+        return done;
     }
     device::shutting(fd, how);
     // SAFETY: the arguments are the program's.

@@ -28,6 +28,8 @@ pub(crate) enum Kind {
     /// The connection was not made.
     Failed = 3,
     Listening = 4,
+    /// The socket is one of datagrams.
+    Datagrams = 5,
 }
 
 /// A place that threads may change.
@@ -190,6 +192,7 @@ impl Entry {
             2 => Kind::Connected,
             3 => Kind::Failed,
             4 => Kind::Listening,
+            5 => Kind::Datagrams,
             _ => Kind::None,
         }
     }
@@ -212,6 +215,10 @@ impl Entry {
 
     pub(crate) fn peer(&self) -> Place {
         self.peer.get()
+    }
+
+    pub(crate) fn set_peer(&self, place: Place) {
+        self.peer.set(place);
     }
 
     /// Notes that `connect` tells the program that it is connected. Returns false if it has before.

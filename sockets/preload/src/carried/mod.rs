@@ -3,7 +3,7 @@
 pub(crate) mod entry;
 pub(crate) mod names;
 
-use crate::settings;
+use crate::{kernel, settings};
 use libc::c_int;
 
 /// The descriptors that are looked at when a program begins.
@@ -17,7 +17,9 @@ pub(crate) fn begin() {
     entry::turn_on();
     for fd in 0..INHERITED {
         if let Some([local, peer]) = names::of_carrier(fd) {
-            entry::enter(fd, entry::Kind::Connected, false, local, peer);
+            let is_stream = kernel::option(fd, libc::SOL_SOCKET, libc::SO_TYPE) == Some(libc::SOCK_STREAM);
+            let kind = if is_stream { entry::Kind::Connected } else { entry::Kind::Datagrams };
+            entry::enter(fd, kind, false, local, peer);
         }
     }
 }

@@ -79,7 +79,7 @@ pub(crate) fn bind(fd: c_int, place: Place, is_ipv6: bool) -> Option<Place> {
     // SAFETY: the buffer has this length.
     unsafe { give(place, is_ipv6, address, &raw mut len) };
     // SAFETY: the address was just written, with this length.
-    unsafe { libc::bind(fd, address, len) };
+    unsafe { real::bind(fd, address, len) };
     local(fd).map(|(place, _)| place).filter(|place| place.port != 0)
 }
 

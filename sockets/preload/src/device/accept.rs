@@ -24,6 +24,7 @@ fn begin(fd: c_int) -> Option<c_int> {
     }
     match entry::of(fd).map(entry::Entry::kind) {
         Some(Kind::Listening) => return Some(0),
+        Some(Kind::Datagrams) => return Some(errno::fail(libc::EOPNOTSUPP) as c_int),
         Some(_) => return Some(errno::fail(libc::EINVAL) as c_int),
         None => {}
     }
@@ -53,6 +54,13 @@ fn begin(fd: c_int) -> Option<c_int> {
     })
 }
 
+/// Waits a little, as the daemon has gone. A program that tries for ever must not take all of the processor's time.
+pub(super) fn pause() {
+    let pause = libc::timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    // SAFETY: the time lives until the call returns.
+    unsafe { libc::nanosleep(&raw const pause, std::ptr::null_mut()) };
+}
+
 /// Takes a connection from the queue of a listener.
 pub(crate) fn accept(fd: c_int, address: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> Option<c_int> {
     let entry = entry::of(fd).filter(|entry| entry.kind() == Kind::Listening)?;
@@ -70,10 +78,7 @@ pub(crate) fn accept(fd: c_int, address: *mut sockaddr, len: *mut socklen_t, fla
         return Some(-1);
     }
     if read == 0 {
-        // The daemon has gone. A program that tries for ever must not take all of the processor's time.
-        let pause = libc::timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-        // SAFETY: the time lives until the call returns.
-        unsafe { libc::nanosleep(&raw const pause, std::ptr::null_mut()) };
+        pause();
         return Some(errno::fail(libc::ECONNABORTED) as c_int);
     }
     let (Some(file), Some(local), Some(peer)) = (file, Place::decode(&bytes), Place::decode(&bytes[PLACE..]))

@@ -4,6 +4,7 @@ use super::connect::settle;
 use crate::carried::entry::{self, Kind};
 use crate::carried::names::give;
 use crate::{errno, kernel, real};
+use bertha_sockets_machine::datagrams::NOWHERE;
 use libc::{c_int, sockaddr, socklen_t};
 
 #[unsafe(no_mangle)]
@@ -26,8 +27,10 @@ unsafe extern "C-unwind" fn getpeername(fd: c_int, address: *mut sockaddr, len: 
         return unsafe { real::getpeername(fd, address, len) };
     };
     settle(fd, entry);
+    let is_datagrams = entry.kind() == Kind::Datagrams && entry.peer() != NOWHERE;
     // Once both directions are over, TCP has no peer.
-    if entry.kind() != Kind::Connected || kernel::events(fd, 0) & libc::POLLHUP != 0 {
+    let is_over = || entry.kind() != Kind::Connected || kernel::events(fd, 0) & libc::POLLHUP != 0;
+    if !is_datagrams && is_over() {
         return errno::fail(libc::ENOTCONN) as c_int;
     }
     // SAFETY: the arguments are the program's.

@@ -6,11 +6,16 @@ use crate::visit::{Own, part, send_with, wait};
 use crate::{errno, kernel};
 use libc::c_int;
 
-/// Has libc do it, as the socket is one of the kernel's, and tells a cut from an end.
+/// Has libc do it, as the socket is one of the kernel's, and tells a cut from an end. One of datagrams has `datagram` do it.
 #[inline]
-pub(crate) fn call(fd: c_int, mut libc: impl FnMut() -> isize) -> isize {
+pub(crate) fn call(
+    fd: c_int,
+    mut libc: impl FnMut() -> isize,
+    datagram: impl FnOnce(&Entry) -> isize,
+) -> isize {
     match entry::of(fd) {
         None => libc(),
+        Some(entry) if entry.kind() == Kind::Datagrams => datagram(entry),
         Some(entry) => carried(fd, entry, libc),
     }
 }
@@ -52,7 +57,11 @@ pub(crate) fn is_fast_open(flags: c_int) -> bool {
 /// Prepares the end of the program's direction, so that a cut afterwards is none.
 pub(crate) fn shutting(fd: c_int, how: c_int) {
     let Some(entry) = entry::of(fd) else { return };
-    if how == libc::SHUT_RD || settle(fd, entry) != Settled::Connected || !entry.shut() {
+    if how == libc::SHUT_RD
+        || entry.kind() == Kind::Datagrams
+        || settle(fd, entry) != Settled::Connected
+        || !entry.shut()
+    {
         return;
     }
     let kept = errno::last();

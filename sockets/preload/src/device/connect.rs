@@ -23,6 +23,9 @@ pub(crate) fn connect(fd: c_int, address: *const sockaddr, len: socklen_t) -> Op
     if !entry::is_on() {
         return None;
     }
+    if let Some(done) = super::datagrams::connect(fd, address, len) {
+        return Some(done);
+    }
     let fail = |error| Some(errno::fail(error) as c_int);
     let known = entry::of(fd).map(|entry| (entry, entry.kind()));
     let again = match known {
@@ -59,7 +62,7 @@ pub(crate) fn connect(fd: c_int, address: *const sockaddr, len: socklen_t) -> Op
 }
 
 /// A program that connects to the address of no machine means its own.
-fn or_this_machine(mut peer: Place) -> Place {
+pub(super) fn or_this_machine(mut peer: Place) -> Place {
     match peer.ip {
         [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 0, 0] => {
             peer.ip[12..].copy_from_slice(&[127, 0, 0, 1])

@@ -16,6 +16,9 @@ pub(crate) fn set(
     len: socklen_t,
 ) -> Option<c_int> {
     let entry = entry::of(fd)?;
+    if entry.kind() == Kind::Datagrams {
+        return set_of_datagrams(level, name);
+    }
     match level {
         libc::IPPROTO_TCP if name == libc::TCP_ULP => Some(errno::fail(libc::ENOENT) as c_int),
         libc::IPPROTO_TCP => {
@@ -32,6 +35,27 @@ pub(crate) fn set(
     }
 }
 
+/// Sets an option of a socket of datagrams. What would change their contents, or tell more of them, is not there.
+fn set_of_datagrams(level: c_int, name: c_int) -> Option<c_int> {
+    let is_taken = match level {
+        libc::IPPROTO_IP => matches!(
+            name,
+            libc::IP_TOS | libc::IP_TTL | libc::IP_MTU_DISCOVER | libc::IP_RECVERR | libc::IP_FREEBIND
+        ),
+        libc::IPPROTO_IPV6 => matches!(
+            name,
+            libc::IPV6_TCLASS
+                | libc::IPV6_UNICAST_HOPS
+                | libc::IPV6_MTU_DISCOVER
+                | libc::IPV6_RECVERR
+                | libc::IPV6_V6ONLY
+        ),
+        libc::IPPROTO_UDP => false,
+        _ => return None,
+    };
+    Some(if is_taken { 0 } else { errno::fail(libc::ENOPROTOOPT) as c_int })
+}
+
 /// Reads an option, or leaves it to the kernel.
 pub(crate) fn read(
     fd: c_int,
@@ -42,6 +66,7 @@ pub(crate) fn read(
 ) -> Option<c_int> {
     let entry = entry::of(fd)?;
     let is_listening = entry.kind() == Kind::Listening;
+    let is_datagrams = entry.kind() == Kind::Datagrams;
     let found = match (level, name) {
         (libc::SOL_SOCKET, libc::SO_ERROR) if entry.kind() == Kind::Connecting => match settle(fd, entry) {
             Settled::Failed(error) => error,
@@ -49,6 +74,9 @@ pub(crate) fn read(
         },
         (libc::SOL_SOCKET, libc::SO_DOMAIN) if entry.is_ipv6() => libc::AF_INET6,
         (libc::SOL_SOCKET, libc::SO_DOMAIN) => libc::AF_INET,
+        (libc::SOL_SOCKET, libc::SO_PROTOCOL) if is_datagrams => libc::IPPROTO_UDP,
+        (libc::SOL_SOCKET, libc::SO_TYPE) if is_datagrams => libc::SOCK_DGRAM,
+        (libc::IPPROTO_TCP, _) if is_datagrams => return Some(errno::fail(libc::EOPNOTSUPP) as c_int),
         (libc::SOL_SOCKET, libc::SO_PROTOCOL) => libc::IPPROTO_TCP,
         (libc::SOL_SOCKET, libc::SO_TYPE) => libc::SOCK_STREAM,
         (libc::SOL_SOCKET, libc::SO_ACCEPTCONN) => c_int::from(is_listening),
@@ -56,7 +84,7 @@ pub(crate) fn read(
         // SAFETY: the arguments are the program's.
         (libc::IPPROTO_TCP, libc::TCP_INFO) => return Some(unsafe { info(entry.kind(), value, len) }),
         (libc::IPPROTO_TCP, libc::TCP_MAXSEG) => 1460,
-        (libc::IPPROTO_TCP | libc::IPPROTO_IP | libc::IPPROTO_IPV6, _) => 0,
+        (libc::IPPROTO_TCP | libc::IPPROTO_UDP | libc::IPPROTO_IP | libc::IPPROTO_IPV6, _) => 0,
         _ => return None,
     };
     if value.is_null() || len.is_null() {
@@ -90,7 +118,7 @@ unsafe fn info(kind: Kind, value: *mut c_void, len: *mut socklen_t) -> c_int {
         Kind::Connected => 1,
         Kind::Connecting => 2,
         Kind::Listening => 10,
-        Kind::Failed | Kind::None => 7,
+        Kind::Failed | Kind::None | Kind::Datagrams => 7,
     };
     // SAFETY: the caller says so.
     let room = (unsafe { *len } as usize).min(KNOWN);
