@@ -18,7 +18,7 @@ pub(crate) struct StackOptions {
     /// a stack that has none.
     #[arg(long, value_name = "STACK")]
     stack: Option<Stack>,
-    /// The datapath whose own TCP carries the program's TCP connections as it is, in the place of the kernel's: `dpdk-tcp` over the port that
+    /// The device that carries the program's TCP connections and datagrams as they are, in the place of the kernel: `dpdk-tcp` is the port that
     /// the environment of `bertha-socketd` describes. The other end is any program. `--address` limits it to what is behind the device.
     #[arg(long, value_name = "DATAPATH", value_parser = datapaths(Transport::is_plain), conflicts_with = "stack")]
     device: Option<Transport>,

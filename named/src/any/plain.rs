@@ -51,7 +51,7 @@ impl Transport {
         }
     }
 
-    /// Returns the datapath that carries datagrams where this one carries plain TCP.
+    /// Returns the datapath of UDP of the same device, if this one is [plain](Self::is_plain).
     pub fn datagrams(self) -> Option<Self> {
         match self {
             Self::Tcp => Some(Self::Udp),

@@ -19,6 +19,20 @@ impl String {
         Self { bytes: Vec::new_in(heap) }
     }
 
+    /// Creates an empty string with room for so many bytes.
+    ///
+    /// # Panics
+    /// Panics if the heap has no room.
+    #[track_caller]
+    pub fn with_capacity_in(capacity: usize, heap: &Heap) -> Self {
+        Self { bytes: Vec::with_capacity_in(capacity, heap) }
+    }
+
+    /// Returns the number of bytes for which there is room.
+    pub fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// Copies text into a heap.
     ///
     /// # Panics
@@ -75,6 +89,15 @@ impl String {
     pub fn truncate(&mut self, len: usize) {
         assert!(len > self.len() || self.is_char_boundary(len), "no character ends at byte {len}");
         self.bytes.truncate(len);
+    }
+
+    /// Makes room for so many bytes more.
+    ///
+    /// # Panics
+    /// Panics if the heap has no room.
+    #[track_caller]
+    pub fn reserve(&mut self, additional: usize) {
+        self.bytes.reserve(additional);
     }
 
     /// Makes room for so many bytes more.

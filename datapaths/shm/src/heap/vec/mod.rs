@@ -6,6 +6,7 @@
 //! safe code reaches no `&mut` and moves nothing out. This is also why there is no `Clone`, which would look for a heap by `&`.
 #![allow(unsafe_code)]
 
+mod many;
 #[cfg(test)]
 mod tests;
 mod traits;

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use super::super::tests::{heap, is_free};
-use super::super::{String, Vec};
+use super::super::{Heap, String, Vec};
 use proptest::prelude::*;
 use std::fmt::Write;
 
@@ -16,6 +16,10 @@ enum Step {
     Truncate(usize),
     Extend(std::vec::Vec<u16>),
     Reserve(usize),
+    Resize(usize, u16),
+    Append(std::vec::Vec<u16>),
+    Retain(u16),
+    Dedup(u16),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -29,11 +33,15 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..200_usize).prop_map(Step::Truncate),
         2 => proptest::collection::vec(any::<u16>(), 0..40).prop_map(Step::Extend),
         1 => (0..100_usize).prop_map(Step::Reserve),
+        1 => (0..100_usize, any::<u16>()).prop_map(|(len, value)| Step::Resize(len, value)),
+        1 => proptest::collection::vec(any::<u16>(), 0..40).prop_map(Step::Append),
+        1 => (2..5_u16).prop_map(Step::Retain),
+        1 => (2..5_u16).prop_map(Step::Dedup),
     ]
 }
 
 /// Applies a step to both vectors, whose results have to be equal.
-fn apply(step: Step, ours: &mut Vec<u16>, std: &mut std::vec::Vec<u16>) {
+fn apply(step: Step, heap: &Heap, ours: &mut Vec<u16>, std: &mut std::vec::Vec<u16>) {
     let len = std.len();
     match step {
         Step::Push(value) => (ours.push(value), std.push(value)).0,
@@ -44,6 +52,21 @@ fn apply(step: Step, ours: &mut Vec<u16>, std: &mut std::vec::Vec<u16>) {
         Step::Remove(_) | Step::SwapRemove(_) => {}
         Step::Truncate(len) => (ours.truncate(len), std.truncate(len)).0,
         Step::Extend(values) => (ours.extend_from_slice(&values), std.extend_from_slice(&values)).0,
+        Step::Resize(len, value) => (ours.resize(len, value), std.resize(len, value)).0,
+        Step::Append(mut values) => {
+            let mut more = Vec::new_in(heap);
+            more.extend_from_slice(&values);
+            ours.append(&mut more);
+            std.append(&mut values);
+            assert!(more.is_empty());
+        }
+        Step::Retain(by) => (ours.retain(|it| it % by == 0), std.retain(|it| it % by == 0)).0,
+        // Most neighbours are equal then.
+        Step::Dedup(by) => {
+            ours.iter_mut().chain(std.iter_mut()).for_each(|it| *it %= by);
+            ours.dedup();
+            std.dedup();
+        }
         Step::Reserve(more) => {
             ours.reserve(more);
             assert!(ours.capacity() >= len + more);
@@ -57,7 +80,7 @@ proptest! {
         let (heap, _daemon) = heap(1 << 20);
         let (mut ours, mut std) = (Vec::new_in(&heap), std::vec::Vec::new());
         for step in steps {
-            apply(step, &mut ours, &mut std);
+            apply(step, &heap, &mut ours, &mut std);
             assert_eq!(ours, std[..]);
             assert_eq!((ours.len(), ours.is_empty()), (std.len(), std.is_empty()));
         }
