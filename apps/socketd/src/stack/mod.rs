@@ -48,6 +48,8 @@ pub(crate) struct Engine {
     next: Cell<u64>,
     /// Makes numbers that strangers can't guess.
     random: RandomState,
+    /// Room for a message of a program, whose socket is one of datagrams.
+    room: datagrams::Room,
 }
 
 impl Engine {
@@ -60,6 +62,7 @@ impl Engine {
             roll: RefCell::new(Roll::new(soft_limit().map_or(SOCKETS, |all| SOCKETS.min(all / DESCRIPTORS)))),
             next: Cell::default(),
             random: RandomState::new(),
+            room: datagrams::Room::new(),
         };
         Ok(Rc::new(engine))
     }

@@ -7,14 +7,15 @@ use super::plan::{Plan, told};
 use super::request::Request;
 use super::roll::Entry;
 use super::{Engine, number_of, reply, route};
-use bertha_core::{Addr, Error, ErrorKind};
+use bertha_core::{Addr, Buf, Error, ErrorKind};
 use bertha_named::{AnyConnection, AnyDatagrams};
 use bertha_runtime::tokio::Credentials;
 use bertha_sockets_machine::datagrams::{HEAD, Head, LONGEST, NOWHERE};
 use bertha_sockets_machine::device::Place;
 use nix::libc;
 use peer::Peer;
-use program::{Program, ROOM};
+use program::Program;
+pub(super) use program::Room;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -23,11 +24,17 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::UnixStream;
-use tokio::task::spawn_local;
+use tokio::task::{spawn_local, yield_now};
 use tokio::time::sleep;
 
-/// The peers that a socket remembers. One more costs the peer that was silent for longest, which comes again as a new one.
+/// The peers that a socket remembers. One more costs those to which nothing was sent for longest, which come again as new ones.
 const PEERS: usize = 1024;
+
+/// The peers that leave at once.
+const LEAVING: usize = 256;
+
+/// The strangers and messages before other sockets have a turn.
+const TURNS: u64 = 32;
 
 /// The time before a socket tries again to receive, where the system refuses it.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -42,6 +49,12 @@ struct Socket {
     peers: RefCell<HashMap<SocketAddr, Rc<Peer>>>,
     /// The datagrams that were sent, by which the age of peers is told.
     count: Cell<u64>,
+}
+
+/// The rest of the work that a message asks for.
+enum Work {
+    Done,
+    Send(Rc<Peer>, Buf),
 }
 
 /// Opens a socket for a program, and gives it the carrier.
@@ -72,8 +85,9 @@ pub(super) async fn open(engine: &Rc<Engine>, visitor: &UnixStream, owner: Crede
     reply(visitor, Ok(program.as_fd()));
     let (connected, peers, count) = (Cell::new(NOWHERE), RefCell::default(), Cell::default());
     let socket = Rc::new(Socket { datagrams, program: own, entry, connected, peers, count });
+    let engine = engine.clone();
     spawn_local(async move {
-        socket.serve().await;
+        socket.serve(&engine.room).await;
         // Their tasks have the socket, and end without them.
         socket.peers.take();
     });
@@ -81,11 +95,9 @@ pub(super) async fn open(engine: &Rc<Engine>, visitor: &UnixStream, owner: Crede
 
 impl Socket {
     /// Carries datagrams until the program has closed its socket.
-    async fn serve(self: &Rc<Self>) {
-        let mut bytes = vec![0; ROOM];
-        loop {
+    async fn serve(self: &Rc<Self>, room: &Room) {
+        for turn in 1_u64.. {
             tokio::select! {
-                biased;
                 arrived = self.datagrams.accept() => match arrived {
                     Ok(connection) => drop(self.add(connection)),
                     Err(error) => {
@@ -93,21 +105,32 @@ impl Socket {
                         sleep(PAUSE).await;
                     }
                 },
-                read = self.program.read(&mut bytes) => match read {
-                    Ok(message) if !message.is_empty() => self.message(message).await,
-                    _ => return,
+                read = self.program.read(room, |message| self.message(message)) => match read {
+                    Ok(Some(Work::Send(peer, datagram))) => {
+                        if !peer.send(datagram).await {
+                            self.entry.dropped();
+                        }
+                    }
+                    Ok(Some(Work::Done)) => {}
+                    Ok(None) | Err(_) => return,
                 },
+            }
+            // Strangers who come all the time keep no other socket waiting.
+            if turn.is_multiple_of(TURNS) {
+                yield_now().await;
             }
         }
     }
 
-    /// Does what a message of the program says.
-    async fn message(self: &Rc<Self>, message: &[u8]) {
+    /// Does what a message of the program says, as far as that needs no waiting.
+    fn message(self: &Rc<Self>, message: &[u8]) -> Work {
         match Head::decode(message) {
             Some(Head::Datagram(to)) if message.len() <= HEAD + LONGEST => {
                 let to = if to == NOWHERE { self.connected.get() } else { to };
-                if let Err(number) = self.send(to.into(), &message[HEAD..]).await {
-                    self.program.tell(Head::Failed(number as u16), &[]);
+                match self.datagram(to.into(), &message[HEAD..]) {
+                    Ok(Some((peer, datagram))) => return Work::Send(peer, datagram),
+                    Ok(None) => self.entry.dropped(),
+                    Err(number) => _ = self.program.tell(Head::Failed(number as u16), &[]),
                 }
             }
             Some(Head::Peer(place)) => {
@@ -117,19 +140,18 @@ impl Socket {
             // No program under the library says this.
             _ => self.entry.dropped(),
         }
+        Work::Done
     }
 
-    /// Sends a datagram. Returns the number of an error if it can't be sent.
-    async fn send(self: &Rc<Self>, to: SocketAddr, bytes: &[u8]) -> Result<(), i32> {
+    /// Returns a datagram in the memory of the device, with its peer; `None` if it is dropped, or the number of an error if it can't be sent.
+    fn datagram(self: &Rc<Self>, to: SocketAddr, bytes: &[u8]) -> Result<Option<(Rc<Peer>, Buf)>, i32> {
         let known = self.peers.borrow().get(&to).cloned();
         let peer = match known {
             Some(peer) => peer,
             None => match self.datagrams.connect(to) {
                 Ok(connection) => self.add(connection),
-                Err(error) if error.kind() == ErrorKind::AddrInUse => {
-                    self.entry.dropped();
-                    return Ok(());
-                }
+                // It comes from there at this moment, and the connection is accepted next.
+                Err(error) if error.kind() == ErrorKind::AddrInUse => return Ok(None),
                 Err(error) => return Err(number_of(&error).unwrap_or(libc::ENETUNREACH)),
             },
         };
@@ -140,10 +162,7 @@ impl Socket {
         datagram.copy_from_slice(bytes);
         self.count.set(self.count.get() + 1);
         peer.used.set(self.count.get());
-        if !peer.send(datagram).await {
-            self.entry.dropped();
-        }
-        Ok(())
+        Ok(Some((peer, datagram)))
     }
 
     /// Adds a peer, in the place of an earlier connection to it.
@@ -155,9 +174,16 @@ impl Socket {
         let peer = Rc::new(Peer::new(self, at, connection));
         peer.used.set(self.count.get());
         let mut peers = self.peers.borrow_mut();
-        if peers.len() >= PEERS && !peers.contains_key(&at) {
-            let oldest = peers.iter().min_by_key(|(_, peer)| peer.used.get()).map(|(at, _)| *at);
-            oldest.and_then(|oldest| peers.remove(&oldest));
+        if peers.len() >= PEERS {
+            // Many at once, as strangers may come faster than the oldest one is found.
+            let mut ages: Vec<_> = peers.values().map(|peer| peer.used.get()).collect();
+            let (_, oldest, _) = ages.select_nth_unstable(LEAVING);
+            let (oldest, mut leaving) = (*oldest, LEAVING);
+            peers.retain(|_, peer| {
+                let stays = peer.used.get() > oldest || leaving == 0;
+                leaving -= usize::from(!stays);
+                stays
+            });
         }
         peers.insert(at, peer.clone());
         peer

@@ -7,6 +7,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind,
     recv, sendmsg, socketpair,
 };
+use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -14,8 +15,16 @@ use std::os::unix::net::UnixStream as StdStream;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
-/// The bytes of the longest message, and one more, by which a longer one is known.
-pub(super) const ROOM: usize = HEAD + LONGEST + 1;
+/// Room for a message. All sockets have one, as each message is looked at before the next one is read.
+#[derive(Debug)]
+pub(crate) struct Room(RefCell<Box<[u8]>>);
+
+impl Room {
+    /// Makes room for the longest message, and one byte more, by which a longer one is known.
+    pub(crate) fn new() -> Self {
+        Self(RefCell::new(vec![0; HEAD + LONGEST + 1].into()))
+    }
+}
 
 /// The daemon's end of the carrier of a socket of datagrams.
 #[derive(Debug)]
@@ -38,13 +47,14 @@ impl Program {
         Ok(bind(&self.0, &SocketAddrUnix::new_abstract_name(&name[1..])?)?)
     }
 
-    /// Waits for a message of the program, into a buffer of [`ROOM`] bytes. Returns its bytes, of which there are none once the program has closed
-    /// its socket.
-    pub(super) async fn read<'a>(&self, bytes: &'a mut [u8]) -> io::Result<&'a [u8]> {
-        let read =
-            self.0.async_io(Interest::READABLE, || Ok(recv(&self.0, &mut *bytes, RecvFlags::DONTWAIT)?.0));
-        let read = read.await?;
-        Ok(&bytes[..read])
+    /// Waits for a message of the program, and returns what `look` makes of it; `None` once the program has closed its socket.
+    pub(super) async fn read<T>(&self, room: &Room, look: impl Fn(&[u8]) -> T) -> io::Result<Option<T>> {
+        let read = || {
+            let mut room = room.0.borrow_mut();
+            let (read, _) = recv(&self.0, &mut room[..], RecvFlags::DONTWAIT)?;
+            Ok((read > 0).then(|| look(&room[..read])))
+        };
+        self.0.async_io(Interest::READABLE, read).await
     }
 
     /// Gives the program a message. Returns false if it has no room, as it reads too slowly.
