@@ -11,11 +11,11 @@ use prost_types::{
 /// Number of bytes that a message may take.
 const ROOM: usize = 1 << 20;
 
-/// Reads a schema from the bytes behind a length in two bytes, and decodes the bytes behind it as a message that a method takes; then the
+/// Reads a schema from the bytes behind a length in four bytes, and decodes the bytes behind it as a message that a method takes; then the
 /// message is encoded again, and both encodings stand for the same. The bytes and the decoded message are copied as frames, too.
 pub fn submission(bytes: &[u8]) {
-    let Some((len, behind)) = bytes.split_first_chunk::<2>() else { return };
-    let (set, message) = behind.split_at(usize::from(u16::from_be_bytes(*len)).min(behind.len()));
+    let Some((len, behind)) = bytes.split_first_chunk::<4>() else { return };
+    let (set, message) = behind.split_at((u32::from_be_bytes(*len) as usize).min(behind.len()));
     let Ok(schema) = Schema::read(set) else { return };
     assert_eq!(schema.difference(schema.lines()), None);
     let plan = Plan::new(&schema);
@@ -96,7 +96,7 @@ pub const GOOD_MESSAGE: &[u8] = b"\x0a\x01x\x12\x02yz\x1a\x02\x20\x05\x20\x07\x2
 /// Returns that schema, and that message.
 pub fn good_submission() -> Vec<u8> {
     let set = good_schema();
-    let mut submission = (set.len() as u16).to_be_bytes().to_vec();
+    let mut submission = (set.len() as u32).to_be_bytes().to_vec();
     submission.extend(set);
     submission.extend(GOOD_MESSAGE);
     submission

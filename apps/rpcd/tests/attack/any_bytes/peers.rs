@@ -68,9 +68,11 @@ impl Peers {
 
     fn say(&mut self, author: Role, message: &[u8]) {
         if !self.between.take(author, Buf::copy_of(message, 0).unwrap()) {
-            // Who has gone waits for nothing.
-            if author == Role::Caller {
-                self.asked.clear();
+            match author {
+                // A caller that has gone waits for nothing, ..
+                Role::Caller => self.asked.clear(),
+                // .. and the calls at a server that has gone have failed.
+                Role::Server => self.hear(),
             }
             return;
         }
