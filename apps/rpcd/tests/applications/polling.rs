@@ -29,6 +29,37 @@ impl Drop for Process {
 }
 
 #[tokio::test]
+async fn a_daemon_that_sleeps_takes_no_time_while_nobody_calls() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rpcd");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bertha-rpcd"));
+    let daemon = Process(command.arg("--socket").arg(&path).args(["--dedicated", "hotel"]).spawn().unwrap());
+    let attach = || Attach::new(&path, "test");
+    let serving = [
+        serve(attach().server::<Hotel>("hotel").await.unwrap()),
+        serve(attach().server::<Hotel>("inn").await.unwrap()),
+    ];
+    let clients =
+        [attach().client::<Hotel>("hotel").await.unwrap(), attach().client::<Hotel>("inn").await.unwrap()];
+    for client in &clients {
+        let asked = request(&client.heap(), "ada", 1, &["guest"]);
+        assert_eq!(client.call::<Reserve>(asked, Some(SOON)).await.unwrap().price, 100);
+    }
+    let mut taken = u64::MAX;
+    // What was begun before ends first.
+    for _ in 0..10 {
+        let before = daemon.ticks();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        taken = daemon.ticks() - before;
+        if taken == 0 {
+            break;
+        }
+    }
+    assert_eq!(taken, 0);
+    serving.into_iter().for_each(|serving| serving.abort());
+}
+
+#[tokio::test]
 async fn a_daemon_that_polls_serves_applications_that_poll_and_that_sleep() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rpcd");

@@ -40,7 +40,8 @@ use prost_types::{
     OneofDescriptorProto, ServiceDescriptorProto,
 };
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::io::{Errno, pwrite};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mprotect, munmap};
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recv, sendmsg};
 use std::io::{IoSlice, Read, Write};
 use std::mem::MaybeUninit;
@@ -74,9 +75,17 @@ impl Mapped {
         Self::with(file, bytes, ProtFlags::READ | ProtFlags::WRITE)
     }
 
-    /// Maps memory that the kernel lets nobody else write.
+    /// Maps memory of a daemon, which its receiver can't write, whatever it tries.
     fn read_only(file: impl AsFd, bytes: usize) -> Self {
-        Self::with(file, bytes, ProtFlags::READ)
+        let (both, refused) = (ProtFlags::READ | ProtFlags::WRITE, Err(Errno::PERM));
+        // SAFETY: the kernel chooses the place.
+        let writable = unsafe { mmap(std::ptr::null_mut(), bytes, both, MapFlags::SHARED, &file, 0) };
+        assert_eq!((writable.map(|_| 0), pwrite(&file, b"x", 0)), (refused, refused));
+        let mapped = Self::with(file, bytes, ProtFlags::READ);
+        // SAFETY: nothing refers to the memory yet.
+        let changed = unsafe { mprotect(mapped.at, bytes, MprotectFlags::READ | MprotectFlags::WRITE) };
+        assert_eq!(changed, Err(Errno::ACCESS));
+        mapped
     }
 
     fn with(file: impl AsFd, bytes: usize, access: ProtFlags) -> Self {

@@ -77,7 +77,7 @@ fn as_user<T: Send>(user: u32, what: impl FnOnce() -> T + Send) -> T {
 #[test]
 fn a_user_who_is_named_attaches_and_one_who_is_not_hears_why() {
     if !rustix::process::geteuid().is_root() {
-        return;
+        return bertha_tests::skip("other users need root");
     }
     let folder = tempfile::tempdir().unwrap();
     let others = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -103,7 +103,7 @@ fn a_user_who_is_named_attaches_and_one_who_is_not_hears_why() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_daemon_of_another_user_gets_no_application() {
     if !rustix::process::geteuid().is_root() {
-        return;
+        return bertha_tests::skip("other users need root");
     }
     let folder = tempfile::tempdir().unwrap();
     let mode = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);

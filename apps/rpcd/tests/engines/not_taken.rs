@@ -159,7 +159,7 @@ async fn connections_that_fail_are_counted() {
 #[tokio::test]
 async fn an_order_of_another_user_is_refused_and_counted() {
     if !rustix::process::geteuid().is_root() {
-        return;
+        return bertha_tests::skip("other users need root");
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rpcd");

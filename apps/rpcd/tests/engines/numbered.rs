@@ -30,7 +30,12 @@ pub(crate) struct Numbered {
 impl Numbered {
     /// Starts a server and its callers.
     pub(crate) async fn start(daemon: &Running) -> Self {
-        let serving = recorded(daemon.server().await);
+        Self::between(daemon, daemon).await
+    }
+
+    /// Starts callers at a daemon, and their server at one that may be another.
+    pub(crate) async fn between(daemon: &Running, far: &Running) -> Self {
+        let serving = recorded(far.server().await);
         let is_over = Arc::new(AtomicBool::new(false));
         let mut calling = Vec::new();
         for caller in 0..CALLERS {
@@ -52,11 +57,11 @@ impl Numbered {
     }
 
     /// Ends the calls. Each has reached the server once, in the order of its connection, and has its own response.
-    pub(crate) async fn end(self, daemon: Running) {
+    pub(crate) async fn end(self, daemons: impl IntoIterator<Item = Running>) {
         let Self { serving, calling, is_over } = self;
         is_over.store(true, Ordering::Relaxed);
         let ends = join_all(calling).await;
-        drop(daemon);
+        daemons.into_iter().for_each(drop);
         let came = serving.await.unwrap();
         for (caller, end) in (0..CALLERS).zip(ends) {
             let (first, end) = (caller * APART, end.unwrap());

@@ -67,7 +67,7 @@ async fn a_thousand_changes_of_libraries_lose_repeat_and_swap_no_call() {
         }
     }
     assert_eq!(Order::List.give(&daemon.path).await.unwrap(), "hotel\ttest\t2\t\n");
-    numbered.end(daemon).await;
+    numbered.end([daemon]).await;
 }
 
 #[tokio::test]

@@ -86,6 +86,28 @@ async fn a_limiter_with_a_full_queue_delivers_all_when_it_is_removed() {
 async fn a_thousand_changes_of_engines_lose_repeat_and_swap_no_call() {
     let daemon = Running::start();
     let numbered = Numbered::start(&daemon).await;
+    change(&[&daemon], 1_000).await;
+    numbered.end([daemon]).await;
+}
+
+#[tokio::test]
+async fn changes_lose_repeat_and_swap_no_call_with_several_threads() {
+    let daemon = Running::threaded(4);
+    let numbered = Numbered::start(&daemon).await;
+    change(&[&daemon], 300).await;
+    numbered.end([daemon]).await;
+}
+
+#[tokio::test]
+async fn changes_at_either_daemon_lose_repeat_and_swap_no_call_between_them() {
+    let [near, far] = Running::pair(None);
+    let numbered = Numbered::between(&near, &far).await;
+    change(&[&near, &far], 300).await;
+    numbered.end([near, far]).await;
+}
+
+/// Makes so many changes, round by round, at each of the daemons in turn.
+async fn change(daemons: &[&Running], count: usize) {
     let upgrade = |name: &str| Change::Upgrade { name: name.into(), kind: kind(name) };
     let configure = |name: &str, settings: &str| Change::Configure {
         name: name.into(),
@@ -124,15 +146,11 @@ async fn a_thousand_changes_of_engines_lose_repeat_and_swap_no_call() {
             remove("quota"),
         ]
     };
-    let mut changes = 0;
-    while changes < 1_000 {
-        for change in round() {
-            daemon.operator.change("hotel", &change).unwrap_or_else(|error| panic!("{change:?}: {error}"));
-            changes += 1;
-            tokio::time::sleep(Duration::from_micros(300)).await;
-        }
+    let changes = daemons.iter().cycle().flat_map(|daemon| round().map(|change| (daemon, change)));
+    for (daemon, change) in changes.take(count.next_multiple_of(round().len() * daemons.len())) {
+        daemon.operator.change("hotel", &change).unwrap_or_else(|error| panic!("{change:?}: {error}"));
+        tokio::time::sleep(Duration::from_micros(300)).await;
     }
-    numbered.end(daemon).await;
 }
 
 #[tokio::test]
