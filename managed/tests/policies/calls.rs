@@ -5,7 +5,7 @@ use crate::scene::{MS, Scene, Side, play};
 use bertha_chunnels::rpc::FailureKind;
 use bertha_core::{Connection, Runtime};
 use bertha_managed::Status;
-use bertha_managed::engines::{Acl, Metrics, Quota, RateLimit};
+use bertha_managed::engines::{Acl, Metrics, Qos, Quota, RateLimit};
 use futures_util::future::{join_all, select};
 use futures_util::join;
 use std::pin::pin;
@@ -83,6 +83,23 @@ fn calls_are_counted_by_their_outcomes() {
             counted.calls,
             [(Status::Done, 3), (Status::Cancelled, 1), (Status::Failed(FailureKind::Denied), 2)]
         );
+    });
+}
+
+#[test]
+fn a_small_call_goes_before_a_large_one_that_is_held() {
+    play(async |runtime, side| {
+        // The hold is longer than a call, so that only the outcome of the first lets the second go.
+        let policies = policies().engine("qos", Qos, "small=64 bulk=64 hold=1000").unwrap();
+        let scene = Scene::new(runtime, side, &policies).await;
+        let large = ["slow 1", "slow 2"].map(|name| format!("{name}{}", "x".repeat(64)));
+        let small = async {
+            scene.pass(10 * MS).await;
+            scene.reserve("Ada").await
+        };
+        let (first, second, small) = join!(scene.reserve(&large[0]), scene.reserve(&large[1]), small);
+        assert!(first.is_ok() && second.is_ok() && small.is_ok());
+        assert_eq!(scene.reached(), [large[0].as_str(), "Ada", large[1].as_str()]);
     });
 }
 

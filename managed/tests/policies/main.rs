@@ -9,3 +9,4 @@ mod changes;
 mod protobuf;
 mod scene;
 mod strangers;
+mod traces;

@@ -14,6 +14,7 @@ mod hellos;
 mod hotel;
 mod memory;
 mod names;
+mod other_users;
 mod policies;
 mod queues;
 mod received;

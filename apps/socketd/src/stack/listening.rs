@@ -1,11 +1,12 @@
 //! Listeners of programs.
 
 use super::carrier::Carrier;
+use super::leaving::once_free;
 use super::plan::{Plan, told};
 use super::request::Request;
 use super::{Engine, number_of, pump, reply, route};
 use crate::message;
-use bertha_core::{Addr, ErrorKind};
+use bertha_core::Addr;
 use bertha_named::{AnyConnection, AnyIncoming, Listened};
 use bertha_runtime::tokio::Credentials;
 use bertha_sockets_machine::device::{ARRIVED, PLACE, Place};
@@ -16,20 +17,17 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdStream;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::task::spawn_local;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 /// The time that a program has to take connections before one more is given up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The time that the earlier owner of an address has to leave it.
 const LEAVING: Duration = Duration::from_secs(3);
-
-/// The longest time between two looks whether it has.
-const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// Listens for a program, and gives it a queue.
 pub(super) async fn listen(
@@ -42,20 +40,7 @@ pub(super) async fn listen(
     let (place, what) = (request.place, told(&request));
     // The program's socket has the port until the queue takes its place.
     let _ = sockopt::set_socket_reuseaddr(socket, true);
-    let once = async || Plan::of(&request)?.listen(place).await;
-    let listened = async {
-        let (begun, mut pause) = (Instant::now(), Duration::from_millis(1));
-        loop {
-            match once().await {
-                // A listener that has just been closed may have connections whose last words are under way, for a round trip as a rule.
-                Err(error) if error.kind() == ErrorKind::AddrInUse && begun.elapsed() < LEAVING => {
-                    sleep(pause).await;
-                    pause = (2 * pause).min(LONGEST_PAUSE);
-                }
-                listened => return listened,
-            }
-        }
-    };
+    let listened = once_free(LEAVING, async || Plan::of(&request)?.listen(place).await);
     let refuse = |error: &str, errno| {
         engine.roll.borrow_mut().refuse(owner, [Some(place), None], error);
         reply(visitor, Err(errno));

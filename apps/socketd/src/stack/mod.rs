@@ -7,6 +7,7 @@
 mod carrier;
 mod connecting;
 mod datagrams;
+mod leaving;
 mod listening;
 mod plan;
 mod pump;
@@ -50,6 +51,7 @@ pub(crate) struct Engine {
     random: RandomState,
     /// Room for a message of a program, whose socket is one of datagrams.
     room: datagrams::Room,
+    addresses: datagrams::Addresses,
 }
 
 impl Engine {
@@ -63,6 +65,7 @@ impl Engine {
             next: Cell::default(),
             random: RandomState::new(),
             room: datagrams::Room::new(),
+            addresses: datagrams::Addresses::default(),
         };
         Ok(Rc::new(engine))
     }
@@ -81,7 +84,7 @@ impl Engine {
         match wish {
             Wish::Connect => connecting::connect(self, visitor, owner, request),
             Wish::Listen => listening::listen(self, visitor, owner, request, &socket).await,
-            Wish::Datagrams => datagrams::open(self, visitor, owner, request).await,
+            Wish::Datagrams => datagrams::open(self, visitor, owner, request, &socket).await,
         }
         // It is the visitor's socket, whose last close may wait.
         close_aside(socket);

@@ -218,6 +218,26 @@ def shared(server):
     assert said == b"True 17 10 b'by another'\n", said
 
 
+def same_address(server):
+    first, second = udp(), udp()
+    for each in (first, second):
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    at = ("0.0.0.0", 7850 + os.getpid() % 100)
+    first.bind(at)
+    first.connect(server)
+    # A server that has given its socket to a client listens at the same address again.
+    second.bind(at)
+    first.send(b"for the first")
+    assert first.recvfrom(100) == (b"for the first", server)
+    assert waiting(second) == 0
+    fails(errno.EADDRINUSE, udp().bind, at)
+    first.close()
+    second.sendto(b"for the second", server)
+    assert second.recv(100) == b"for the second"
+    second.close()
+    udp().bind(at)
+
+
 def refused(server):
     if not REFUSES:
         return
@@ -235,7 +255,7 @@ def refused(server):
 
 def talk(port):
     server = (HOST, int(port))
-    for work in (unconnected, parts_and_flags, many_at_once, peers, readiness, shared, refused):
+    for work in (unconnected, parts_and_flags, many_at_once, peers, readiness, shared, same_address, refused):
         work(server)
     print("done", flush=True)
 

@@ -1,11 +1,8 @@
-//! A peer of a socket of datagrams, with the task that carries what comes and goes.
+//! A peer of an address of datagrams, with the task that carries what comes and goes.
 
-use super::Socket;
+use super::address::Address;
 use bertha_core::{Buf, ErrorKind};
 use bertha_named::AnyConnection;
-use bertha_sockets_machine::datagrams::{Head, NOWHERE};
-use bertha_sockets_machine::device::Place;
-use nix::libc;
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::future::pending;
@@ -24,26 +21,26 @@ const BURST: usize = 64;
 /// The time that a device has to take a datagram of a program before other peers come.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// A peer of a socket of datagrams. When it is dropped, its task sends what waits for the device, and ends.
+/// A peer of an address of datagrams. When it is dropped, its task sends what waits for the device, and ends.
 pub(super) struct Peer {
     outgoing: Sender<Buf>,
     /// True if the device takes nothing for the peer at this time.
     is_stuck: Rc<Cell<bool>>,
-    /// The time of its last datagram, by the socket's count.
+    /// The time of its last datagram, by the address's count.
     pub(super) used: Cell<u64>,
     pub(super) connection: Arc<dyn AnyConnection>,
 }
 
 impl Peer {
-    pub(super) fn new(socket: &Rc<Socket>, at: SocketAddr, connection: Arc<dyn AnyConnection>) -> Self {
+    pub(super) fn new(address: &Rc<Address>, at: SocketAddr, connection: Arc<dyn AnyConnection>) -> Self {
         let (outgoing, queue) = channel(BURST);
         let is_stuck = Rc::new(Cell::new(false));
         let (out, inside) = (outwards(connection.clone(), queue, is_stuck.clone()), connection.clone());
-        let socket = socket.clone();
+        let address = address.clone();
         spawn_local(async move {
             tokio::select! {
                 () = out => {}
-                never = inwards(socket, at, inside) => match never {},
+                never = inwards(address, at, inside) => match never {},
             }
         });
         Self { outgoing, is_stuck, used: Cell::default(), connection }
@@ -78,40 +75,21 @@ async fn outwards(connection: Arc<dyn AnyConnection>, mut queue: Receiver<Buf>, 
 }
 
 /// Carries what the peer sends.
-async fn inwards(socket: Rc<Socket>, at: SocketAddr, connection: Arc<dyn AnyConnection>) -> Infallible {
+async fn inwards(address: Rc<Address>, at: SocketAddr, connection: Arc<dyn AnyConnection>) -> Infallible {
     let mut burst = Vec::new();
     loop {
         burst.clear();
         match connection.receive_burst(&mut burst, BURST).await {
             Ok(_) => {
                 for datagram in &burst {
-                    socket.arrived(at, datagram);
+                    address.arrived(at, datagram);
                 }
             }
-            Err(error) if error.kind() == ErrorKind::Unreachable => socket.refused(at),
+            Err(error) if error.kind() == ErrorKind::Unreachable => address.refused(at),
             Err(error) => {
                 tracing::debug!(%error, "a device has no more datagrams of a peer");
                 return pending().await;
             }
-        }
-    }
-}
-
-impl Socket {
-    /// Gives the program a datagram of a peer.
-    fn arrived(&self, from: SocketAddr, datagram: &[u8]) {
-        let from = Place::from(from);
-        // A socket that is connected has those of its peer alone.
-        let is_wanted = matches!(self.connected.get(), NOWHERE) || self.connected.get() == from;
-        if is_wanted && !self.program.tell(Head::Datagram(from), datagram) {
-            self.entry.dropped();
-        }
-    }
-
-    /// Tells the program that its peer's port is closed.
-    fn refused(&self, at: SocketAddr) {
-        if self.connected.get() == Place::from(at) {
-            self.program.tell(Head::Failed(libc::ECONNREFUSED as u16), &[]);
         }
     }
 }
