@@ -3,6 +3,7 @@
 use crate::device::Device;
 use crate::failure::{NAME, failure};
 use crate::queue::{Connected, Listening};
+use crate::reach::{addresses, reachable};
 use crate::{Config, Counters, DpdkConnection, DpdkListener, Offload, PortStatistics, QueueCounters};
 use bertha_core::{Addr, Datapath, Error, ErrorKind};
 use bertha_netstack::{Binding, Flow};
@@ -10,7 +11,7 @@ use bertha_runtime::tokio::TokioRuntime;
 use parking_lot::Mutex;
 use std::ffi::c_int;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -208,29 +209,10 @@ pub(crate) fn not_listening(datapath: &'static str, on: SocketAddr) -> Error {
     Error::new(kind, format!("cannot listen on {on}: {why}")).at(datapath)
 }
 
-/// Returns the flow to `peer` from no port, or an error if the interface can have no connection to `peer`.
-pub(crate) fn reachable(device: &Device, peer: SocketAddr) -> Result<Flow, Error> {
-    let ip: IpAddr = peer.ip();
-    if ip.is_loopback() || ip.is_unspecified() || ip.is_multicast() || peer.port() == 0 {
-        let what =
-            format!("{peer} is no address that a port reaches; the interface has {}", addresses(device));
-        return Err(failure(ErrorKind::Invalid, what));
-    }
-    device.interface.flow_to(peer, 0).ok_or_else(|| {
-        let what =
-            format!("the interface has no address of the family of {peer}, only {}", addresses(device));
-        failure(ErrorKind::Invalid, what)
-    })
-}
-
 /// Returns the interface's addresses that `on` stands for, or an error if the interface does not have them.
 pub(crate) fn listenable(device: &Device, on: SocketAddr) -> Result<Binding, Error> {
     device.interface.binding(on.ip()).ok_or_else(|| {
         let what = format!("cannot listen on {on}: the interface has {}", addresses(device));
         failure(ErrorKind::Invalid, what)
     })
-}
-
-fn addresses(device: &Device) -> String {
-    device.interface.subnets().map(|subnet| subnet.to_string()).collect::<Vec<_>>().join(", ")
 }

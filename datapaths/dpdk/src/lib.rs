@@ -44,6 +44,7 @@ mod port;
 mod progress;
 mod queue;
 mod raw_port;
+mod reach;
 mod slot;
 mod statistics;
 #[cfg(feature = "tcp")]

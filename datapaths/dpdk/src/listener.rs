@@ -1,9 +1,9 @@
 //! Acceptance of connections at a UDP port.
 
-use crate::datapath::reachable;
 use crate::device::Device;
 use crate::failure::failure;
 use crate::queue::{Listening, QueueSource, QueueState};
+use crate::reach::reachable;
 use crate::{Counters, DpdkConnection};
 use bertha_core::{Addr, Error, ErrorKind, Listener};
 use bertha_netstack::{Binding, Flow};

@@ -34,6 +34,7 @@ mod number_path;
 mod parts;
 mod place;
 mod process;
+mod quiet;
 mod ready;
 mod real;
 mod receive;

@@ -27,7 +27,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 def serve():
     """Answers each datagram by it, but for the words that ask for something else."""
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    server.bind((BIND, int(os.environ.get("CARRIED_PORT", "7801"))))
+    server.bind((BIND, 0))
     assert server.getsockname()[1] > 0
     print(server.getsockname()[1], flush=True)
     while True:
@@ -218,6 +218,41 @@ def shared(server):
     assert said == b"True 17 10 b'by another'\n", said
 
 
+def any_port(server):
+    # Another thread or program hears of the port before anything is sent.
+    client = udp()
+    client.bind((os.environ.get("CARRIED_CLIENT", "0.0.0.0"), 0))
+    port = client.getsockname()[1]
+    assert port > 0
+    client.sendto(b"address", server)
+    assert client.recv(100).decode().endswith(":%d" % port)
+    assert client.getsockname()[1] == port
+    client.sendto(b"three", server)
+    select.select([client], [], [], 10)
+    assert os.read(client.fileno(), 0) == b""
+    assert [client.recv(10) for _ in range(3)] == [b"one", b"", b"three"]
+
+
+def wrong_pointers(server):
+    client = udp()
+    client.connect(server)
+    fd, address, size = client.fileno(), ctypes.create_string_buffer(16), ctypes.byref(ctypes.c_uint(16))
+    near = ctypes.c_void_p(8)
+    for number, call, *arguments in (
+        (errno.EFAULT, LIBC.sendto, fd, b"x", 1, 0, near, 16),
+        (errno.EFAULT, LIBC.sendmsg, fd, near, 0),
+        (errno.EFAULT, LIBC.recvmsg, fd, near, socket.MSG_DONTWAIT),
+        (errno.EFAULT, LIBC.connect, fd, None, 16),
+        (errno.EFAULT, LIBC.connect, fd, near, 16),
+        (errno.EINVAL, LIBC.connect, fd, address, 200),
+        (errno.EFAULT, LIBC.getpeername, fd, near, size),
+        (errno.EFAULT, LIBC.getsockname, fd, None, size),
+        (errno.EFAULT, LIBC.getsockname, fd, address, None),
+    ):
+        assert (call(*arguments), ctypes.get_errno()) == (-1, number), (call, arguments, ctypes.get_errno())
+    assert client.getpeername() == server
+
+
 def same_address(server):
     first, second = udp(), udp()
     for each in (first, second):
@@ -255,7 +290,7 @@ def refused(server):
 
 def talk(port):
     server = (HOST, int(port))
-    for work in (unconnected, parts_and_flags, many_at_once, peers, readiness, shared, same_address, refused):
+    for work in (unconnected, parts_and_flags, many_at_once, peers, readiness, shared, any_port, wrong_pointers, same_address, refused):
         work(server)
     print("done", flush=True)
 

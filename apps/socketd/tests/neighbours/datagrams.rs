@@ -9,19 +9,19 @@ pub(crate) const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/neig
 /// The kernel in the place of a device: the daemon carries as it does with another.
 const KERNEL: &str = "device=tcp\n";
 
-fn start(mut command: Command, port: u16, arguments: &[&str]) -> Program {
-    command.arg(SCRIPT).args(arguments).env("CARRIED_PORT", port.to_string());
+fn start(mut command: Command, arguments: &[&str]) -> Program {
+    command.arg(SCRIPT).args(arguments);
     Program::start(command)
 }
 
-fn native(port: u16, arguments: &[&str]) -> Program {
-    start(Command::new("/usr/bin/python3"), port, arguments)
+fn native(arguments: &[&str]) -> Program {
+    start(Command::new("/usr/bin/python3"), arguments)
 }
 
-fn carried(machine: &Machine, port: u16, arguments: &[&str]) -> Program {
+fn carried(machine: &Machine, arguments: &[&str]) -> Program {
     let mut command = machine.command("/usr/bin/python3");
     command.env("BERTHA_SOCKETS_STACK", KERNEL);
-    start(command, port, arguments)
+    start(command, arguments)
 }
 
 #[test]
@@ -30,16 +30,17 @@ fn any_program_is_the_other_end_of_datagrams() {
         return;
     }
     let machine = Machine::start();
-    let mut server = native(7801, &["serve"]);
+    let mut server = native(&["serve"]);
     let port = server.line();
-    native(0, &["talk", &port]).expect("done");
-    carried(&machine, 0, &["talk", &port]).expect("done");
-    let mut server = carried(&machine, 7802, &["serve"]);
-    server.expect("7802");
-    native(0, &["talk", "7802"]).expect("done");
-    carried(&machine, 0, &["talk", "7802"]).expect("done");
+    native(&["talk", &port]).expect("done");
+    carried(&machine, &["talk", &port]).expect("done");
+    let mut server = carried(&machine, &["serve"]);
+    let port = server.line();
+    native(&["talk", &port]).expect("done");
+    carried(&machine, &["talk", &port]).expect("done");
     let list = machine.list();
-    let is_of_server = |line: &&Vec<String>| line[1] == "127.0.0.1:7802" && line[6].ends_with("datagrams");
+    let at = format!("127.0.0.1:{port}");
+    let is_of_server = |line: &&Vec<String>| line[1] == at && line[6].ends_with("datagrams");
     assert!(list.iter().any(|line| is_of_server(&line)), "{list:?}");
 }
 
@@ -49,9 +50,9 @@ fn a_socket_of_datagrams_ends_with_the_daemon() {
         return;
     }
     let mut machine = Machine::start();
-    let mut server = native(7803, &["serve"]);
+    let mut server = native(&["serve"]);
     let port = server.line();
-    let mut client = carried(&machine, 0, &["orphan", &port]);
+    let mut client = carried(&machine, &["orphan", &port]);
     client.expect("begun");
     machine.kill_daemon();
     client.go_on();

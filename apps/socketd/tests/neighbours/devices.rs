@@ -169,12 +169,10 @@ fn the_kernel_is_the_other_end_of_a_device_of_frames() {
         Program::start(command)
     };
     let mut server = datagrams(&serves, &["serve"]);
-    server.expect("7801");
-    datagrams(&to_device, &["talk", "7801"]).expect("done");
+    datagrams(&to_device, &["talk", &server.line()]).expect("done");
     let mut server = datagrams(&at_kernel, &["serve"]);
-    server.expect("7801");
     let refused = on_device(&["CARRIED_HOST=10.97.0.2", "CARRIED_LONGEST=1472", "CARRIED_REFUSES=1"]);
-    datagrams(&refused, &["talk", "7801"]).expect("done");
+    datagrams(&refused, &["talk", &server.line()]).expect("done");
     // Rules of the kernel hold for the device's frames.
     let mut server = namespace.python(&serves, &["serve"]);
     let port = server.line();

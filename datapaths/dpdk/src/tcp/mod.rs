@@ -4,9 +4,10 @@ mod base;
 mod connection;
 mod listener;
 
-use crate::datapath::{listenable, reachable};
+use crate::datapath::listenable;
 use crate::queue::QueueState;
 use crate::queue::streams::{NAME, Settings, failure};
+use crate::reach::reachable;
 use crate::{Config, Dpdk};
 pub use base::TcpBase;
 use bertha_core::{Addr, Buf, Chunk, Datapath, Error, ErrorKind, Octets};

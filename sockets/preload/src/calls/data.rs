@@ -2,7 +2,7 @@
 
 use crate::carried::entry::Entry;
 use crate::device::Sender;
-use crate::parts::length;
+use crate::parts::{is_plausible, length};
 use crate::place::State;
 use crate::process::Socket;
 use crate::receive::{receive, receive_and_drop};
@@ -91,20 +91,30 @@ pub(super) fn one(bytes: *const c_void, len: size_t) -> [iovec; 1] {
     [iovec { iov_base: bytes.cast_mut(), iov_len: len }]
 }
 
+/// Returns true if the values may be in the program's memory. The kernel answers for those that can't be.
+fn is_there<T>(values: *const T, count: usize) -> bool {
+    let bytes = count.saturating_mul(size_of::<T>());
+    !values.is_null() && is_plausible(&iovec { iov_base: values.cast_mut().cast(), iov_len: bytes })
+}
+
 /// Returns the parts, if their number is one that the kernel takes.
 ///
 /// # Safety
 /// `parts` has so many parts.
 unsafe fn all<'a>(parts: *const iovec, count: usize) -> Option<&'a [iovec]> {
     // SAFETY: the caller says so.
-    (count <= PARTS && !parts.is_null()).then(|| unsafe { slice::from_raw_parts(parts, count) })
+    (count <= PARTS && is_there(parts, count)).then(|| unsafe { slice::from_raw_parts(parts, count) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn read(fd: c_int, bytes: *mut c_void, len: size_t) -> ssize_t {
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::read(fd, bytes, len) };
-    let datagram = |entry: &Entry| device::receive(fd, &one(bytes, len), 0, (Sender::UNWANTED, entry), None);
+    let datagram = |entry: &Entry| match len {
+        // As with the kernel, the datagram stays where it is.
+        0 => 0,
+        _ => device::receive(fd, &one(bytes, len), 0, (Sender::UNWANTED, entry), None),
+    };
     through(fd, libc, |socket| read_in(socket, &one(bytes, len)), datagram)
 }
 
@@ -134,6 +144,7 @@ unsafe extern "C-unwind" fn readv(fd: c_int, parts: *const iovec, count: c_int) 
         libc,
         |socket| read_in(socket, parts()?),
         |entry| match parts() {
+            Some(parts) if length(parts) == 0 => 0,
             Some(parts) => device::receive(fd, parts, 0, (Sender::UNWANTED, entry), None),
             None => errno::fail(libc::EINVAL),
         },
@@ -223,8 +234,11 @@ unsafe extern "C-unwind" fn recvmsg(fd: c_int, message: *mut msghdr, flags: c_in
         Some(received)
     };
     through(fd, libc, own, |entry| {
+        if !is_there(message, 1) {
+            return errno::fail(libc::EFAULT);
+        }
         // SAFETY: the message is the program's.
-        let Some(header) = (unsafe { message.as_mut() }) else { return errno::fail(libc::EFAULT) };
+        let header = unsafe { &mut *message };
         // SAFETY: as above.
         let Some(parts) = (unsafe { all(header.msg_iov, header.msg_iovlen) }) else {
             return errno::fail(libc::EMSGSIZE);
@@ -365,8 +379,10 @@ unsafe extern "C-unwind" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_
         return errno::fail(libc::EOPNOTSUPP);
     }
     // SAFETY: the message is the program's.
-    let header = unsafe { message.as_ref() };
-    let has_control = header.is_some_and(|header| header.msg_controllen > 0 && !header.msg_control.is_null());
+    let header = is_there(message, 1).then(|| unsafe { &*message });
+    let has_control = header.is_some_and(|header| {
+        header.msg_controllen > 0 && is_there(header.msg_control.cast::<u8>(), header.msg_controllen)
+    });
     if has_control && let Some(header) = header {
         if !pass_on(header) {
             return errno::fail(libc::EAGAIN);

@@ -1,6 +1,6 @@
 //! The addresses of carried sockets, as TCP would tell them.
 
-use crate::real;
+use crate::{errno, parts, real};
 use bertha_sockets_machine::device::{Place, places_of};
 use libc::{c_int, sockaddr, socklen_t};
 use std::ptr::{copy_nonoverlapping, from_mut};
@@ -13,7 +13,7 @@ const LONGEST: usize = 128;
 /// # Safety
 /// `address` has so many bytes.
 pub(crate) unsafe fn decode(address: *const sockaddr, len: socklen_t) -> Option<(Place, bool)> {
-    if address.is_null() || len < 16 {
+    if !is_plausible(address, len as usize) || len < 16 {
         return None;
     }
     let mut bytes = [0; LONGEST];
@@ -33,6 +33,30 @@ pub(crate) unsafe fn decode(address: *const sockaddr, len: socklen_t) -> Option<
     }
 }
 
+/// Returns why an address names no place, as the kernel says it; `None` for the family of none, which stands for no address.
+///
+/// # Safety
+/// `address` has so many bytes.
+pub(crate) unsafe fn error_of(address: *const sockaddr, len: socklen_t) -> Option<c_int> {
+    if len as usize > LONGEST || (len as usize) < size_of::<u16>() {
+        return Some(libc::EINVAL);
+    }
+    if !is_plausible(address, len as usize) {
+        return Some(libc::EFAULT);
+    }
+    // SAFETY: the caller says so.
+    match i32::from(unsafe { address.cast::<u16>().read_unaligned() }) {
+        libc::AF_UNSPEC => None,
+        libc::AF_INET | libc::AF_INET6 => Some(libc::EINVAL),
+        _ => Some(libc::EAFNOSUPPORT),
+    }
+}
+
+/// Returns true if the memory may be the program's.
+fn is_plausible<T>(at: *const T, bytes: usize) -> bool {
+    parts::is_plausible(&libc::iovec { iov_base: at.cast_mut().cast(), iov_len: bytes })
+}
+
 /// Writes an address where a program wants it, cut as the kernel does. Returns 0.
 ///
 /// # Safety
@@ -40,6 +64,9 @@ pub(crate) unsafe fn decode(address: *const sockaddr, len: socklen_t) -> Option<
 pub(crate) unsafe fn give(place: Place, is_ipv6: bool, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
     if address.is_null() || len.is_null() {
         return 0;
+    }
+    if !is_plausible(address, 1) || !is_plausible(len, size_of::<socklen_t>()) {
+        return errno::fail(libc::EFAULT) as c_int;
     }
     let mut bytes = [0; 28];
     bytes[2..4].copy_from_slice(&place.port.to_be_bytes());
@@ -52,11 +79,11 @@ pub(crate) unsafe fn give(place: Place, is_ipv6: bool, address: *mut sockaddr, l
     };
     bytes[..2].copy_from_slice(&(family as u16).to_ne_bytes());
     // SAFETY: the caller says so.
-    let room = unsafe { *len } as usize;
+    let room = unsafe { len.read_unaligned() } as usize;
     // SAFETY: the caller says so, and the address is not longer than `bytes`.
     unsafe { copy_nonoverlapping(bytes.as_ptr(), address.cast(), room.min(whole)) };
     // SAFETY: the caller says so.
-    unsafe { *len = whole as u32 };
+    unsafe { len.write_unaligned(whole as u32) };
     0
 }
 

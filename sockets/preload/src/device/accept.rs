@@ -3,6 +3,7 @@
 use super::ask::{ask, is_meant, is_tcp, take_place};
 use crate::carried::entry::{self, Kind};
 use crate::carried::names;
+use crate::quiet::Quiet;
 use crate::visit::{Own, hear};
 use crate::{errno, life, real};
 use bertha_sockets_machine::device::{ARRIVED, LISTEN, PLACE, Place};
@@ -42,6 +43,7 @@ fn begin(fd: c_int) -> Option<c_int> {
         return None;
     }
     let nowhere = Place { ip: [0; 16], port: 0 };
+    let _quiet = Quiet::begin();
     Some(match ask(LISTEN, local, fd) {
         Ok(queue) => match take_place(fd, queue, Kind::Listening, is_ipv6, local, nowhere) {
             true => 0,

@@ -12,6 +12,9 @@ unsafe extern "C-unwind" fn getsockname(fd: c_int, address: *mut sockaddr, len: 
     match entry::of(fd) {
         Some(entry) => {
             settle(fd, entry);
+            if address.is_null() || len.is_null() {
+                return errno::fail(libc::EFAULT) as c_int;
+            }
             // SAFETY: the arguments are the program's.
             unsafe { give(entry.local(), entry.is_ipv6(), address, len) }
         }
@@ -32,6 +35,9 @@ unsafe extern "C-unwind" fn getpeername(fd: c_int, address: *mut sockaddr, len: 
     let is_over = || entry.kind() != Kind::Connected || kernel::events(fd, 0) & libc::POLLHUP != 0;
     if !is_datagrams && is_over() {
         return errno::fail(libc::ENOTCONN) as c_int;
+    }
+    if address.is_null() || len.is_null() {
+        return errno::fail(libc::EFAULT) as c_int;
     }
     // SAFETY: the arguments are the program's.
     unsafe { give(entry.peer(), entry.is_ipv6(), address, len) }

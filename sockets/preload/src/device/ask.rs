@@ -1,7 +1,7 @@
 //! The request to the daemon, and what takes the place of the program's socket.
 
 use crate::carried::entry::{self, Kind};
-use crate::visit::{Own, daemon, hear, part, send_with, wait};
+use crate::visit::{Own, aside, daemon, hear, part, send_with, wait};
 use crate::{errno, kernel, life, real, settings, watch};
 use bertha_sockets_machine::device::{HEAD, Place, REPLY, Reply, SETTINGS, head};
 use libc::c_int;
@@ -30,7 +30,7 @@ pub(super) fn ask(hello: [u8; 8], place: Place, fd: c_int) -> Result<Own, c_int>
     let none = libc::ECONNREFUSED;
     let stack = settings::stack().ok_or(none)?.to_bytes();
     let length = u16::try_from(stack.len().min(SETTINGS)).map_err(|_| none)?;
-    let daemon = daemon(0).ok_or_else(|| match errno::last() {
+    let daemon = daemon(0).map(aside).ok_or_else(|| match errno::last() {
         lack @ (libc::EMFILE | libc::ENFILE) => lack,
         _ => none,
     })?;

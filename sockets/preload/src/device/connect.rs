@@ -3,6 +3,7 @@
 use super::ask::{ask, is_meant, is_tcp, take_place, time};
 use crate::carried::entry::{self, Entry, Kind};
 use crate::carried::names;
+use crate::quiet::Quiet;
 use crate::visit::wait;
 use crate::{errno, kernel, real};
 use bertha_sockets_machine::device::{CONNECT, Place};
@@ -47,6 +48,7 @@ pub(crate) fn connect(fd: c_int, address: *const sockaddr, len: socklen_t) -> Op
         return fail(libc::EISCONN);
     }
     let local = again.map(Entry::local).or_else(|| names::local(fd).map(|(local, _)| local));
+    let quiet = Quiet::begin();
     let carrier = match ask(CONNECT, peer, fd) {
         Ok(carrier) => carrier,
         Err(error) => return fail(error),
@@ -55,6 +57,7 @@ pub(crate) fn connect(fd: c_int, address: *const sockaddr, len: socklen_t) -> Op
     if !take_place(fd, carrier, Kind::Connecting, is_ipv6, local, peer) {
         return fail(libc::ECONNREFUSED);
     }
+    drop(quiet);
     if kernel::is_nonblocking(fd) {
         return fail(libc::EINPROGRESS);
     }

@@ -4,6 +4,7 @@ use super::ask::{ask, is_meant, take_place};
 use super::connect::or_this_machine;
 use crate::carried::entry::{self, Entry, Kind};
 use crate::carried::names;
+use crate::quiet::Quiet;
 use crate::visit::{part, wait};
 use crate::{errno, kernel, real, settings};
 use bertha_sockets_machine::datagrams::{DATAGRAMS, Head, NOWHERE};
@@ -24,7 +25,6 @@ fn is_wanted(fd: c_int, place: Place) -> bool {
     let option = |name| kernel::option(fd, libc::SOL_SOCKET, name);
     settings::has_device()
         && entry::of(fd).is_none()
-        && place.port != 0
         && (settings::has_ports() || !OF_THE_MACHINE.contains(&place.port))
         && is_meant(fd, place)
         && option(libc::SO_PROTOCOL) == Some(libc::IPPROTO_UDP)
@@ -33,6 +33,7 @@ fn is_wanted(fd: c_int, place: Place) -> bool {
 
 /// Has a socket carried from this address. Returns the number of an error if it can't be.
 fn open(fd: c_int, local: Place, is_ipv6: bool) -> Result<&'static Entry, c_int> {
+    let _quiet = Quiet::begin();
     let carrier = ask(DATAGRAMS, local, fd)?;
     let local = names::of_carrier(carrier.0).map_or(local, |[local, _]| local);
     match take_place(fd, carrier, Kind::Datagrams, is_ipv6, local, NOWHERE) {
@@ -50,7 +51,7 @@ fn open_toward(fd: c_int, is_ipv6: bool) -> Result<&'static Entry, c_int> {
     }
 }
 
-/// Binds a socket, if the device carries it. One without a port is bound by the kernel until it names a peer.
+/// Binds a socket, if the device carries it.
 pub(crate) fn bind(fd: c_int, address: *const sockaddr, len: socklen_t) -> Option<c_int> {
     if !entry::is_on() {
         return None;
@@ -78,8 +79,12 @@ pub(super) fn connect(fd: c_int, address: *const sockaddr, len: socklen_t) -> Op
     let named = unsafe { names::decode(address, len) };
     let known = datagrams(fd);
     let Some((peer, is_ipv6)) = named else {
-        // The family of none.
-        return known.map(|entry| have_peer(fd, entry, NOWHERE));
+        // SAFETY: as above.
+        return known.map(|entry| match unsafe { names::error_of(address, len) } {
+            // The family of none.
+            None => have_peer(fd, entry, NOWHERE),
+            Some(error) => errno::fail(error) as c_int,
+        });
     };
     let peer = or_this_machine(peer);
     let entry = match known {

@@ -7,7 +7,9 @@ use crate::parts::{NOTHING, PARTS, length};
 use crate::visit::part;
 use crate::{errno, kernel, real};
 use bertha_sockets_machine::datagrams::{HEAD, Head, LONGEST, NOWHERE};
+use bertha_sockets_machine::device::Place;
 use libc::{c_int, iovec, msghdr, sockaddr, socklen_t};
+use std::net::Ipv6Addr;
 use std::ptr::null_mut;
 
 /// The most parts of a call.
@@ -60,14 +62,23 @@ pub(crate) fn send(
         // SAFETY: the arguments are the program's.
         match unsafe { names::decode(address, len) } {
             Some((to, _)) if to.port != 0 => or_this_machine(to),
-            _ => return errno::fail(libc::EINVAL),
+            Some(_) => return errno::fail(libc::EINVAL),
+            // SAFETY: as above.
+            None => match unsafe { names::error_of(address, len) } {
+                None => NOWHERE,
+                Some(error) => return errno::fail(error),
+            },
         }
     };
     if to == NOWHERE && entry.peer() == NOWHERE {
         return errno::fail(libc::EDESTADDRREQ);
     }
-    if flags & libc::MSG_OOB != 0 {
+    // Nor are datagrams put together by several calls.
+    if flags & (libc::MSG_OOB | libc::MSG_MORE) != 0 {
         return errno::fail(libc::EOPNOTSUPP);
+    }
+    if reaches_many(to) {
+        return errno::fail(libc::ENETUNREACH);
     }
     if length(parts) > LONGEST {
         return errno::fail(libc::EMSGSIZE);
@@ -83,6 +94,15 @@ pub(crate) fn send(
         // Of datagrams no program knows the end of a carrier.
         _ if errno::last() == libc::EPIPE => errno::fail(libc::ECONNRESET),
         _ => -1,
+    }
+}
+
+/// Returns true for an address of several machines, to which no device sends.
+fn reaches_many(place: Place) -> bool {
+    let ip = Ipv6Addr::from(place.ip);
+    match ip.to_ipv4_mapped() {
+        Some(ip) => ip.is_multicast() || ip.is_broadcast(),
+        None => ip.is_multicast(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Threads that close descriptors.
 
-use rustix::net::sockopt::set_socket_linger;
+use rustix::net::sockopt::{set_socket_linger, socket_linger};
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -70,8 +70,11 @@ fn run() {
 }
 
 fn close(descriptor: OwnedFd) {
-    // Most of those that would wait are sockets, which then don't. The error of any other descriptor says nothing.
-    let _is_no_socket = set_socket_linger(&descriptor, None);
+    // Most of those that would wait are sockets, which then don't. The error of any other descriptor says nothing. A socket that is to abort
+    // does not wait: its owner, who may have it still, wants that.
+    if socket_linger(&descriptor).is_ok_and(|time| time.is_some_and(|time| !time.is_zero())) {
+        let _is_over = set_socket_linger(&descriptor, None);
+    }
 }
 
 #[cfg(test)]
@@ -79,6 +82,18 @@ mod tests {
     use super::*;
     use bertha_lingering::lingering;
     use std::time::Instant;
+
+    #[test]
+    fn a_socket_that_its_owner_has_still_is_aborted_as_the_owner_wants() {
+        let (owned, _receiver) = lingering();
+        for (wanted, left) in
+            [(Some(Duration::ZERO), Some(Duration::ZERO)), (Some(Duration::from_secs(9)), None)]
+        {
+            set_socket_linger(&owned, wanted).unwrap();
+            close(owned.try_clone().unwrap().into());
+            assert_eq!(socket_linger(&owned).unwrap(), left);
+        }
+    }
 
     #[test]
     fn descriptors_are_closed_and_threads_end() {
