@@ -1,6 +1,6 @@
 //! Visits to the daemon: a message with descriptors, and its answer.
 
-use crate::{kernel, process, real, settings};
+use crate::{kernel, real, settings};
 use libc::{c_int, c_void, iovec};
 use std::mem::MaybeUninit;
 use std::ptr::from_mut;
@@ -47,13 +47,6 @@ pub(crate) fn daemon(flags: c_int) -> Option<Own> {
     // SAFETY: the address has this length.
     let connected = unsafe { real::connect(daemon.0, (&raw const address).cast(), len) };
     (connected == 0).then_some(daemon)
-}
-
-/// Moves a descriptor to a number that a program does not use by mistake, as one that it has closed in another thread.
-pub(crate) fn aside(low: Own) -> Own {
-    // SAFETY: the command takes a number.
-    let high = unsafe { real::fcntl(low.0, libc::F_DUPFD_CLOEXEC, process::FIRST_OWN) };
-    if high < 0 { low } else { Own(high) }
 }
 
 /// Waits for events. Returns what `poll` does.

@@ -1,8 +1,8 @@
 //! The request to the daemon, and what takes the place of the program's socket.
 
 use crate::carried::entry::{self, Kind};
-use crate::visit::{Own, aside, daemon, hear, part, send_with, wait};
-use crate::{errno, kernel, life, real, settings, watch};
+use crate::visit::{Own, daemon, hear, part, send_with, wait};
+use crate::{errno, kernel, life, process, real, settings, watch};
 use bertha_sockets_machine::device::{HEAD, Place, REPLY, Reply, SETTINGS, head};
 use libc::c_int;
 use std::ptr::from_mut;
@@ -45,6 +45,13 @@ pub(super) fn ask(hello: [u8; 8], place: Place, fd: c_int) -> Result<Own, c_int>
         (true, Reply::Failed(error), _) if error > 0 => Err(error),
         _ => Err(none),
     }
+}
+
+/// Moves a descriptor to a number that a program does not use by mistake, as one that it has closed in another thread.
+fn aside(low: Own) -> Own {
+    // SAFETY: the command takes a number.
+    let high = unsafe { real::fcntl(low.0, libc::F_DUPFD_CLOEXEC, process::FIRST_OWN) };
+    if high < 0 { low } else { Own(high) }
 }
 
 fn say(daemon: &Own, hello: &[u8], head: &[u8; HEAD], stack: &[u8], fd: c_int) -> Option<()> {

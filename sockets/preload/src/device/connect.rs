@@ -38,7 +38,7 @@ pub(crate) fn connect(fd: c_int, address: *const sockaddr, len: socklen_t) -> Op
     };
     // SAFETY: the arguments are the program's.
     let (peer, is_ipv6) = unsafe { names::decode(address, len) }?;
-    let peer = or_this_machine(peer);
+    let peer = names::or_this_machine(peer);
     let is_carried = again.is_some() || is_tcp(fd);
     if !is_carried || !is_meant(fd, peer) {
         // A TCP socket is gone for ever once a carrier has had its place.
@@ -62,18 +62,6 @@ pub(crate) fn connect(fd: c_int, address: *const sockaddr, len: socklen_t) -> Op
         return fail(libc::EINPROGRESS);
     }
     entry::of(fd).map(|entry| go_on(fd, entry))
-}
-
-/// A program that connects to the address of no machine means its own.
-pub(super) fn or_this_machine(mut peer: Place) -> Place {
-    match peer.ip {
-        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 0, 0] => {
-            peer.ip[12..].copy_from_slice(&[127, 0, 0, 1])
-        }
-        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] => peer.ip[15] = 1,
-        _ => {}
-    }
-    peer
 }
 
 /// Waits for the connection as the socket says. Returns what `connect` does.

@@ -1,7 +1,6 @@
 //! Sockets of datagrams that a device carries, from the first call that names an address.
 
 use super::ask::{ask, is_meant, take_place};
-use super::connect::or_this_machine;
 use crate::carried::entry::{self, Entry, Kind};
 use crate::carried::names;
 use crate::quiet::Quiet;
@@ -86,7 +85,7 @@ pub(super) fn connect(fd: c_int, address: *const sockaddr, len: socklen_t) -> Op
             Some(error) => errno::fail(error) as c_int,
         });
     };
-    let peer = or_this_machine(peer);
+    let peer = names::or_this_machine(peer);
     let entry = match known {
         Some(entry) => Ok(entry),
         None if is_wanted(fd, peer) => open_toward(fd, is_ipv6),
@@ -119,13 +118,15 @@ pub(crate) fn begin(fd: c_int, address: *const sockaddr, len: socklen_t) -> bool
     }
     // SAFETY: the arguments are the program's.
     match unsafe { names::decode(address, len) } {
-        Some((peer, is_ipv6)) if is_wanted(fd, or_this_machine(peer)) => match open_toward(fd, is_ipv6) {
-            Ok(_) => true,
-            Err(error) => {
-                errno::set(error);
-                false
+        Some((peer, is_ipv6)) if is_wanted(fd, names::or_this_machine(peer)) => {
+            match open_toward(fd, is_ipv6) {
+                Ok(_) => true,
+                Err(error) => {
+                    errno::set(error);
+                    false
+                }
             }
-        },
+        }
         _ => true,
     }
 }

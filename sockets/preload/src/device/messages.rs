@@ -1,6 +1,5 @@
 //! Datagrams, with their heads, on the carrier of a socket.
 
-use super::connect::or_this_machine;
 use crate::carried::entry::Entry;
 use crate::carried::names;
 use crate::parts::{NOTHING, PARTS, length};
@@ -61,7 +60,7 @@ pub(crate) fn send(
     } else {
         // SAFETY: the arguments are the program's.
         match unsafe { names::decode(address, len) } {
-            Some((to, _)) if to.port != 0 => or_this_machine(to),
+            Some((to, _)) if to.port != 0 => names::or_this_machine(to),
             Some(_) => return errno::fail(libc::EINVAL),
             // SAFETY: as above.
             None => match unsafe { names::error_of(address, len) } {

@@ -1,7 +1,7 @@
 //! An address of a device, whose datagrams sockets of programs share.
 
 use super::super::Engine;
-use super::peer::Peer;
+use super::peer::{Inbox, Peer};
 use super::socket::Socket;
 use bertha_core::{Addr, Error};
 use bertha_named::{AnyConnection, AnyDatagrams};
@@ -164,9 +164,11 @@ impl Address {
         peers.insert(at, peer.clone());
         peer
     }
+}
 
+impl Inbox for Address {
     /// Gives a datagram of a peer to the socket that is connected to it, or else to the newest one without a peer.
-    pub(super) fn arrived(&self, from: SocketAddr, datagram: &[u8]) {
+    fn arrived(&self, from: SocketAddr, datagram: &[u8]) {
         let from = Place::from(from);
         let sockets = self.sockets.borrow();
         let of = |peer| sockets.iter().rev().find(|socket| socket.connected.get() == peer);
@@ -178,7 +180,7 @@ impl Address {
     }
 
     /// Tells sockets that their peer's port is closed.
-    pub(super) fn refused(&self, at: SocketAddr) {
+    fn refused(&self, at: SocketAddr) {
         let at = Place::from(at);
         for socket in self.sockets.borrow().iter().filter(|socket| socket.connected.get() == at) {
             socket.program.tell(Head::Failed(libc::ECONNREFUSED as u16), &[]);

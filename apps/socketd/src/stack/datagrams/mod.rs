@@ -3,6 +3,7 @@
 mod address;
 mod peer;
 mod program;
+mod serving;
 mod socket;
 
 use super::leaving::once_free;
@@ -17,7 +18,6 @@ use nix::libc;
 use program::Program;
 pub(super) use program::Room;
 use rustix::net::sockopt::{socket_reuseaddr, socket_reuseport};
-use socket::Socket;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
@@ -71,5 +71,5 @@ pub(super) async fn open(
         return reply(visitor, Err(libc::ENOBUFS));
     };
     reply(visitor, Ok(program.as_fd()));
-    Socket::begin(engine, address, own, entry);
+    serving::begin(engine, address, own, entry);
 }

@@ -1,6 +1,5 @@
 //! A peer of an address of datagrams, with the task that carries what comes and goes.
 
-use super::address::Address;
 use bertha_core::{Buf, ErrorKind};
 use bertha_named::AnyConnection;
 use std::cell::Cell;
@@ -21,6 +20,14 @@ const BURST: usize = 64;
 /// The time that a device has to take a datagram of a program before other peers come.
 const PATIENCE: Duration = Duration::from_millis(10);
 
+/// The receiver of what peers send.
+pub(super) trait Inbox: 'static {
+    /// Takes a datagram of a peer.
+    fn arrived(&self, from: SocketAddr, datagram: &[u8]);
+    /// Hears that a peer's port is closed.
+    fn refused(&self, at: SocketAddr);
+}
+
 /// A peer of an address of datagrams. When it is dropped, its task sends what waits for the device, and ends.
 pub(super) struct Peer {
     outgoing: Sender<Buf>,
@@ -32,15 +39,15 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    pub(super) fn new(address: &Rc<Address>, at: SocketAddr, connection: Arc<dyn AnyConnection>) -> Self {
+    pub(super) fn new(inbox: &Rc<impl Inbox>, at: SocketAddr, connection: Arc<dyn AnyConnection>) -> Self {
         let (outgoing, queue) = channel(BURST);
         let is_stuck = Rc::new(Cell::new(false));
         let (out, inside) = (outwards(connection.clone(), queue, is_stuck.clone()), connection.clone());
-        let address = address.clone();
+        let inbox = inbox.clone();
         spawn_local(async move {
             tokio::select! {
                 () = out => {}
-                never = inwards(address, at, inside) => match never {},
+                never = inwards(inbox, at, inside) => match never {},
             }
         });
         Self { outgoing, is_stuck, used: Cell::default(), connection }
@@ -75,17 +82,17 @@ async fn outwards(connection: Arc<dyn AnyConnection>, mut queue: Receiver<Buf>, 
 }
 
 /// Carries what the peer sends.
-async fn inwards(address: Rc<Address>, at: SocketAddr, connection: Arc<dyn AnyConnection>) -> Infallible {
+async fn inwards(inbox: Rc<impl Inbox>, at: SocketAddr, connection: Arc<dyn AnyConnection>) -> Infallible {
     let mut burst = Vec::new();
     loop {
         burst.clear();
         match connection.receive_burst(&mut burst, BURST).await {
             Ok(_) => {
                 for datagram in &burst {
-                    address.arrived(at, datagram);
+                    inbox.arrived(at, datagram);
                 }
             }
-            Err(error) if error.kind() == ErrorKind::Unreachable => address.refused(at),
+            Err(error) if error.kind() == ErrorKind::Unreachable => inbox.refused(at),
             Err(error) => {
                 tracing::debug!(%error, "a device has no more datagrams of a peer");
                 return pending().await;
