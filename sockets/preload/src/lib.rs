@@ -15,6 +15,7 @@
 #![allow(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used)]
 
+mod births;
 mod calls;
 mod carried;
 mod copies;

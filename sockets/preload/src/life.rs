@@ -1,7 +1,7 @@
 //! The beginning and the end of sockets, of the process, and of its children.
 
 use crate::process::{self, each_socket, set_own};
-use crate::{carried, handover, join, lock, real, registration, settings, waiting, watch};
+use crate::{births, carried, handover, join, lock, real, registration, settings, waiting, watch};
 use libc::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -79,6 +79,7 @@ static FORKING: AtomicBool = AtomicBool::new(false);
 
 /// Counts the child that comes, before the parent can close anything.
 extern "C" fn before_fork() {
+    births::forking();
     FORKING.store(watch::before_fork(), Ordering::Relaxed);
     for socket in each_socket() {
         socket.place.processes.fetch_add(1, Ordering::SeqCst);

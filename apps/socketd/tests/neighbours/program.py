@@ -54,6 +54,44 @@ def talked():
     return connection
 
 
+def early():
+    """Copies a socket, puts it into a set, or forks, before it connects."""
+    for kind in ("copy", "set", "child"):
+        with socket.socket() as connection:
+            other, waiter, child = connection.dup() if kind == "copy" else connection, select.epoll(), 0
+            if kind == "set":
+                waiter.register(connection, select.EPOLLIN)
+            if kind == "child":
+                (ours, its), child = socket.socketpair(), os.fork()
+                if child == 0:
+                    its.recv(1)
+                    time.sleep(0.2)
+                    its.sendall(take(connection, 10))
+                    os._exit(0)
+            connection.connect(("127.0.0.1", int(sys.argv[2])))
+            for number in range(60):
+                (connection, other)[number % 2].sendall(b"%010d" % number)
+                if kind == "set":
+                    assert waiter.poll(10), number
+                if child and number == 59:
+                    ours.sendall(b"!")
+                    assert take(ours, 10) == b"%010d" % number
+                else:
+                    assert take((connection, other)[number // 2 % 2], 10) == b"%010d" % number
+            if kind == "copy":
+                other.close()
+    say("done")
+
+
+def echo_all():
+    """Serves one connection after another."""
+    listener = listen()
+    while True:
+        with listener.accept()[0] as connection:
+            while data := connection.recv(1 << 16):
+                connection.sendall(data)
+
+
 def echo():
     connection = accepted()
     while data := connection.recv(1 << 16):

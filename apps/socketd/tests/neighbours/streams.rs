@@ -21,6 +21,18 @@ fn no_byte_is_lost_over_a_thousand_moves() {
     server.expect("ended");
 }
 
+/// Others than the descriptor that connects read the stream: it stays with the kernel.
+#[test]
+fn a_socket_that_had_copies_before_it_connected_loses_nothing() {
+    if !has_python() {
+        return;
+    }
+    let machine = Machine::start();
+    let mut server = machine.python(&["echo_all"], false);
+    let port = server.line();
+    machine.python(&["early", &port], false).expect("done");
+}
+
 /// Servers that wait by epoll, for levels and for edges, and clients that wait by poll and select.
 #[test]
 fn waiters_of_all_kinds_hear_of_bytes_in_rings() {

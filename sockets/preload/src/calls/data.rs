@@ -257,7 +257,7 @@ unsafe extern "C-unwind" fn recvmmsg(
     flags: c_int,
     timeout: *mut timespec,
 ) -> c_int {
-    if !is_paired(fd) && device::datagrams(fd).is_none() {
+    if !is_settled_in_ring(fd) && device::datagrams(fd).is_none() {
         // SAFETY: the arguments are the program's.
         return unsafe { real::recvmmsg(fd, messages, count, flags, timeout) };
     }
@@ -287,6 +287,17 @@ unsafe extern "C-unwind" fn recvmmsg(
         }
         (received, !deadline.is_over())
     })
+}
+
+/// Returns true if a socket has a ring. One that has none has none later: a call that libc carries out and that is not counted would take bells
+/// for bytes of the stream.
+pub(super) fn is_settled_in_ring(fd: c_int) -> bool {
+    if !is_paired(fd)
+        && let Some(socket) = Socket::of(fd)
+    {
+        evict::leave(socket);
+    }
+    is_paired(fd)
 }
 
 pub(super) fn is_paired(fd: c_int) -> bool {
@@ -454,7 +465,7 @@ unsafe extern "C-unwind" fn sendmmsg(
     if first.is_some_and(|header| !device::begin(fd, header.msg_name.cast(), header.msg_namelen)) {
         return -1;
     }
-    if is_paired(fd) || device::datagrams(fd).is_some() {
+    if is_settled_in_ring(fd) || device::datagrams(fd).is_some() {
         return each(messages, count, |message| {
             // SAFETY: the message is the program's.
             (unsafe { sendmsg(fd, &raw const message.msg_hdr, flags) }, true)

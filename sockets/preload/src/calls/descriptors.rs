@@ -2,13 +2,16 @@
 
 use crate::place::State;
 use crate::process::{self, Socket};
-use crate::{carried, copies, device, errno, evict, handover, join, kernel, life, real, registration};
+use crate::{
+    births, carried, copies, device, errno, evict, handover, join, kernel, life, real, registration,
+};
 use libc::{c_int, c_uint, c_ulong, c_void};
 use std::sync::atomic::Ordering;
 
 /// Forgets what was known of a descriptor that is closed now.
 fn closing(fd: c_int) {
     life::forget(fd);
+    births::shared(fd);
     copies::closed(fd);
 }
 
@@ -55,6 +58,8 @@ unsafe extern "C-unwind" fn closefrom(first: c_int) {
 fn copied(from: c_int, to: c_int) -> c_int {
     if to >= 0 && from != to {
         life::forget(to);
+        births::shared(from);
+        births::shared(to);
         match Socket::of(from) {
             Some(socket) => socket.duplicated(to),
             None if copies::made(from, to) => {}

@@ -2,7 +2,7 @@
 
 use crate::process::Socket;
 use crate::time::Deadline;
-use crate::{carried, copies, errno, real, registration, spin, watch};
+use crate::{births, carried, copies, errno, real, registration, spin, watch};
 use libc::{c_int, epoll_event, sigset_t, timespec};
 use std::slice;
 
@@ -21,6 +21,8 @@ unsafe extern "C-unwind" fn epoll_ctl(
             // SAFETY: the arguments are the program's.
             let done = unsafe { real::epoll_ctl(set, operation, fd, event) };
             if done == 0 {
+                // Of what a ring has, this registration would hear nothing.
+                births::shared(fd);
                 carried::entry::registered(set, operation, fd, event);
             }
             done

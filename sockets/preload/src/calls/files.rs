@@ -1,6 +1,6 @@
 //! Calls that move bytes between sockets, files and pipes.
 
-use super::data::{is_paired, one, through};
+use super::data::{is_settled_in_ring, one, through};
 use crate::process::Socket;
 use crate::receive::{receive, receive_and_drop};
 use crate::transmit::transmit;
@@ -98,7 +98,7 @@ unsafe extern "C-unwind" fn splice(
     }
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::splice(from, from_at, to, to_at, len, flags) };
-    if len == 0 || !from_at.is_null() || !is_paired(from) {
+    if len == 0 || !from_at.is_null() || !is_settled_in_ring(from) {
         return libc();
     }
     let is_brief = flags & libc::SPLICE_F_NONBLOCK != 0;

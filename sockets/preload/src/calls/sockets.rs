@@ -2,7 +2,7 @@
 
 use crate::place::State;
 use crate::process::Socket;
-use crate::{device, errno, evict, life, real, transmit};
+use crate::{births, device, errno, evict, life, real, transmit};
 use bertha_sockets_machine::control::Field;
 use libc::{c_int, c_void, sockaddr, socklen_t};
 use std::slice;
@@ -13,6 +13,7 @@ unsafe extern "C-unwind" fn socket(domain: c_int, kind: c_int, protocol: c_int) 
     // SAFETY: the arguments are the program's.
     let fd = unsafe { real::socket(domain, kind, protocol) };
     life::forget(fd);
+    births::made(fd);
     fd
 }
 
@@ -73,7 +74,7 @@ unsafe extern "C-unwind" fn connect(fd: c_int, address: *const sockaddr, len: so
     if done == 0 || errno::last() == libc::EINPROGRESS {
         // SAFETY: the kernel has read an address of this length.
         let family = if len >= 2 { i32::from(unsafe { (*address).sa_family }) } else { 0 };
-        if matches!(family, libc::AF_INET | libc::AF_INET6) {
+        if matches!(family, libc::AF_INET | libc::AF_INET6) && births::is_alone(fd) {
             let kept = errno::last();
             life::track(fd);
             errno::set(kept);
