@@ -1,11 +1,9 @@
 //! Sockets that one descriptor of one process alone has named since they were made, and no set of epoll. Of another, a call before `connect` has not
 //! told who else reads it, so it stays with the kernel.
 
+use crate::process::DESCRIPTORS;
 use libc::c_int;
 use std::sync::atomic::{AtomicU32, Ordering};
-
-/// The number of descriptors that are looked after.
-const DESCRIPTORS: usize = 1 << 16;
 
 /// The forks of this process and of those before it, plus one.
 static FORKS: AtomicU32 = AtomicU32::new(1);

@@ -18,6 +18,7 @@
 mod births;
 mod calls;
 mod carried;
+mod controls;
 mod copies;
 mod device;
 mod doorbell;

@@ -26,6 +26,12 @@ pub(crate) fn is_plausible(part: &iovec) -> bool {
     part.iov_len == 0 || start >= LOWEST && start.checked_add(part.iov_len).is_some_and(|end| end <= HIGHEST)
 }
 
+/// Returns true if so many values may be memory of the program.
+pub(crate) fn is_there<T>(values: *const T, count: usize) -> bool {
+    let iov_len = count.saturating_mul(size_of::<T>());
+    !values.is_null() && is_plausible(&iovec { iov_base: values.cast_mut().cast(), iov_len })
+}
+
 /// Returns the parts behind the first `skip` bytes, up to one that is no memory of the program.
 #[inline]
 pub(crate) fn rest(parts: &[iovec], skip: usize) -> impl Iterator<Item = &mut [u8]> {

@@ -8,7 +8,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU16, AtomicU32, Ordering};
 
 /// The number of descriptors that can be tracked.
-const DESCRIPTORS: usize = 1 << 16;
+pub(crate) const DESCRIPTORS: usize = 1 << 16;
 
 /// The number of sockets that can be tracked.
 pub(crate) const PLACES: u32 = 1 << 14;

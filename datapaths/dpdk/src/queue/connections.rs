@@ -100,12 +100,10 @@ impl Connections {
     /// Adds a connection of this flow from the port of a listener, and returns its number. Returns `None` if there is one, which may wait to be
     /// accepted.
     pub(crate) fn connect_from(&mut self, flow: Flow) -> Option<usize> {
-        if self.demux.find(&flow).is_some() {
-            return None;
-        }
-        self.ports.share(flow.local_port(), Binding::of(flow));
         let state = ConnectionState { connected: true, ..ConnectionState::default() };
-        Some(self.demux.connect(flow, state))
+        let connection = self.demux.connect_anew(flow, state)?;
+        self.ports.share(flow.local_port(), Binding::of(flow));
+        Some(connection)
     }
 
     /// Adds a listener at these addresses and this port, or at an ephemeral port that `random` chooses if the port

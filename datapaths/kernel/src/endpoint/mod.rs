@@ -226,8 +226,7 @@ impl<S: ReceivingSocket> Endpoint<S> {
     /// Adds a connection of a listening socket to a peer, and returns its number. Returns `None` if the peer has one, which may wait to be
     /// accepted.
     pub(crate) fn connect(&self, peer: S::Peer) -> Option<usize> {
-        let demux = &mut self.state.lock().demux;
-        demux.find(&peer).is_none().then(|| demux.connect(peer, ()))
+        self.state.lock().demux.connect_anew(peer, ())
     }
 
     /// Waits until `take` finds something, and receives in between: a single message, if the future waits for

@@ -143,6 +143,13 @@ impl<K: Key, T> Demux<K, T> {
         connection
     }
 
+    /// Adds a connection that this end opens from the address of a listener, and returns its number. Returns `None` if there is one with this key,
+    /// which may wait to be accepted.
+    #[cold]
+    pub fn connect_anew(&mut self, key: K, state: T) -> Option<usize> {
+        if self.by_key.contains_key(&key) { None } else { Some(self.connect(key, state)) }
+    }
+
     /// Adds a listener, and returns its number.
     pub fn listen(&mut self) -> usize {
         self.listeners.insert(Listener::default())

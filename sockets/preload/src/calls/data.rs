@@ -1,8 +1,9 @@
 //! Calls that read and write.
 
 use crate::carried::entry::Entry;
+use crate::controls::controls;
 use crate::device::Sender;
-use crate::parts::{is_plausible, length};
+use crate::parts::{is_there, length};
 use crate::place::State;
 use crate::process::Socket;
 use crate::receive::{receive, receive_and_drop};
@@ -10,6 +11,7 @@ use crate::time::Deadline;
 use crate::transmit::transmit;
 use crate::{device, errno, evict, join, real, relay};
 use libc::{c_int, c_uint, c_void, iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespec};
+use std::ptr::from_ref;
 use std::slice;
 use std::sync::atomic::Ordering;
 
@@ -89,12 +91,6 @@ fn outgoing(socket: Socket, parts: &[iovec], flags: c_int) -> Option<isize> {
 
 pub(super) fn one(bytes: *const c_void, len: size_t) -> [iovec; 1] {
     [iovec { iov_base: bytes.cast_mut(), iov_len: len }]
-}
-
-/// Returns true if the values may be in the program's memory. The kernel answers for those that can't be.
-fn is_there<T>(values: *const T, count: usize) -> bool {
-    let bytes = count.saturating_mul(size_of::<T>());
-    !values.is_null() && is_plausible(&iovec { iov_base: values.cast_mut().cast(), iov_len: bytes })
 }
 
 /// Returns the parts, if their number is one that the kernel takes.
@@ -431,14 +427,11 @@ unsafe extern "C-unwind" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_
 #[cold]
 fn pass_on(header: &msghdr) -> bool {
     let mut is_whole = true;
-    // SAFETY: the header is the program's.
-    let mut control = unsafe { libc::CMSG_FIRSTHDR(header) };
-    // SAFETY: the pointer is null or lies within the program's control data.
-    while let Some(found) = unsafe { control.as_ref() } {
+    for found in controls(header) {
         if (found.cmsg_level, found.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
             // SAFETY: the data lie behind the header.
-            let data = unsafe { libc::CMSG_DATA(control) };
-            let bytes = found.cmsg_len.saturating_sub(data.addr() - control.addr());
+            let data = unsafe { libc::CMSG_DATA(found) };
+            let bytes = found.cmsg_len.saturating_sub(data.addr() - from_ref(found).addr());
             for at in 0..bytes / size_of::<c_int>() {
                 let fd = data.cast::<c_int>().wrapping_add(at);
                 // SAFETY: so many descriptors lie there, by the length of the program.
@@ -447,8 +440,6 @@ fn pass_on(header: &msghdr) -> bool {
                     .is_none_or(|socket| evict::leave_at_once(socket) || relay::take_place_meanwhile(socket));
             }
         }
-        // SAFETY: the header is the program's, and `control` is one of its own.
-        control = unsafe { libc::CMSG_NXTHDR(header, control) };
     }
     is_whole
 }

@@ -1,6 +1,7 @@
 //! The addresses of carried sockets, as TCP would tell them.
 
-use crate::{errno, parts, real};
+use crate::parts::is_there;
+use crate::{errno, real};
 use bertha_sockets_machine::device::{Place, places_of};
 use libc::{c_int, sockaddr, socklen_t};
 use std::ptr::{copy_nonoverlapping, from_mut};
@@ -13,7 +14,7 @@ const LONGEST: usize = 128;
 /// # Safety
 /// `address` has so many bytes.
 pub(crate) unsafe fn decode(address: *const sockaddr, len: socklen_t) -> Option<(Place, bool)> {
-    if !is_plausible(address, len as usize) || len < 16 {
+    if !is_there(address.cast::<u8>(), len as usize) || len < 16 {
         return None;
     }
     let mut bytes = [0; LONGEST];
@@ -41,7 +42,7 @@ pub(crate) unsafe fn error_of(address: *const sockaddr, len: socklen_t) -> Optio
     if len as usize > LONGEST || (len as usize) < size_of::<u16>() {
         return Some(libc::EINVAL);
     }
-    if !is_plausible(address, len as usize) {
+    if !is_there(address.cast::<u8>(), len as usize) {
         return Some(libc::EFAULT);
     }
     // SAFETY: the caller says so.
@@ -52,11 +53,6 @@ pub(crate) unsafe fn error_of(address: *const sockaddr, len: socklen_t) -> Optio
     }
 }
 
-/// Returns true if the memory may be the program's.
-fn is_plausible<T>(at: *const T, bytes: usize) -> bool {
-    parts::is_plausible(&libc::iovec { iov_base: at.cast_mut().cast(), iov_len: bytes })
-}
-
 /// Writes an address where a program wants it, cut as the kernel does. Returns 0.
 ///
 /// # Safety
@@ -65,7 +61,7 @@ pub(crate) unsafe fn give(place: Place, is_ipv6: bool, address: *mut sockaddr, l
     if address.is_null() || len.is_null() {
         return 0;
     }
-    if !is_plausible(address, 1) || !is_plausible(len, size_of::<socklen_t>()) {
+    if !is_there(address.cast::<u8>(), 1) || !is_there(len, 1) {
         return errno::fail(libc::EFAULT) as c_int;
     }
     let mut bytes = [0; 28];

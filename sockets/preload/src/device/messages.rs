@@ -2,6 +2,7 @@
 
 use crate::carried::entry::Entry;
 use crate::carried::names;
+use crate::controls::controls;
 use crate::parts::{NOTHING, PARTS, length};
 use crate::visit::part;
 use crate::{errno, kernel, real};
@@ -33,18 +34,17 @@ impl Sender {
 fn with_head<R>(head: iovec, parts: &[iovec], call: impl FnOnce(msghdr) -> R) -> R {
     #[cold]
     fn many<R>(head: iovec, parts: &[iovec], call: impl FnOnce(msghdr) -> R) -> R {
-        let mut all = [NOTHING; MOST + 1];
-        all[0] = head;
-        all[1..].iter_mut().zip(parts).for_each(|(to, part)| *to = *part);
-        call(kernel::header(&all[..=parts.len().min(MOST)]))
+        within::<{ MOST + 1 }, R>(head, parts, call)
     }
-    if parts.len() > PARTS {
-        return many(head, parts, call);
-    }
-    let mut all = [NOTHING; PARTS + 1];
+    if parts.len() > PARTS { many(head, parts, call) } else { within::<{ PARTS + 1 }, R>(head, parts, call) }
+}
+
+/// Calls with a head before the parts, in room for so many.
+fn within<const ROOM: usize, R>(head: iovec, parts: &[iovec], call: impl FnOnce(msghdr) -> R) -> R {
+    let mut all = [NOTHING; ROOM];
     all[0] = head;
     all[1..].iter_mut().zip(parts).for_each(|(to, part)| *to = *part);
-    call(kernel::header(&all[..=parts.len()]))
+    call(kernel::header(&all[..ROOM.min(parts.len() + 1)]))
 }
 
 /// Sends a datagram to an address, or to the peer of the socket. Returns what `sendmsg` does.
@@ -171,15 +171,5 @@ pub(crate) fn unread(fd: c_int) -> c_int {
 
 /// Returns true if a message asks the kernel to cut it into datagrams, which it would not do for a carrier.
 pub(crate) fn is_cut(header: &msghdr) -> bool {
-    // SAFETY: the header is the program's.
-    let mut control = unsafe { libc::CMSG_FIRSTHDR(header) };
-    // SAFETY: the pointer is null or lies within the program's control data.
-    while let Some(found) = unsafe { control.as_ref() } {
-        if (found.cmsg_level, found.cmsg_type) == (libc::IPPROTO_UDP, UDP_SEGMENT) {
-            return true;
-        }
-        // SAFETY: the header is the program's, and `control` is one of its own.
-        control = unsafe { libc::CMSG_NXTHDR(header, control) };
-    }
-    false
+    controls(header).any(|found| (found.cmsg_level, found.cmsg_type) == (libc::IPPROTO_UDP, UDP_SEGMENT))
 }

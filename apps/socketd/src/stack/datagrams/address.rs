@@ -1,6 +1,7 @@
 //! An address of a device, whose datagrams sockets of programs share.
 
 use super::super::Engine;
+use super::TURNS;
 use super::peer::{Inbox, Peer};
 use super::socket::Socket;
 use bertha_core::{Addr, Error};
@@ -24,9 +25,6 @@ const PEERS: usize = 1024;
 /// The peers that leave at once.
 const LEAVING: usize = 256;
 
-/// The strangers that come before others have a turn.
-const TURNS: u64 = 32;
-
 /// The time before a device is asked again, where the system refuses it.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -37,7 +35,7 @@ pub(crate) struct Addresses(RefCell<HashMap<SocketAddr, Weak<Address>>>);
 impl Addresses {
     /// Returns the sockets' part of an address that there is.
     pub(super) fn find(&self, at: SocketAddr) -> Option<Rc<Address>> {
-        self.0.borrow().get(&at)?.upgrade().filter(|address| !address.is_over.get())
+        self.0.borrow().get(&at)?.upgrade().filter(|address| !address.is_over())
     }
 }
 
@@ -54,9 +52,7 @@ pub(super) struct Address {
     peers: RefCell<HashMap<SocketAddr, Rc<Peer>>>,
     /// The datagrams that were sent, by which the age of peers is told.
     count: Cell<u64>,
-    /// True once no socket has it any more.
-    is_over: Cell<bool>,
-    /// Ends the task that takes strangers, when it is dropped.
+    /// Ends the task that takes strangers, when it is dropped, as no socket has the address any more.
     accepting: RefCell<Option<oneshot::Sender<()>>>,
 }
 
@@ -75,7 +71,6 @@ impl Address {
             sockets: RefCell::default(),
             peers: RefCell::default(),
             count: Cell::default(),
-            is_over: Cell::default(),
             accepting: RefCell::new(Some(accepting)),
         });
         engine.addresses.0.borrow_mut().insert(at, Rc::downgrade(&address));
@@ -90,9 +85,13 @@ impl Address {
                 .addresses
                 .0
                 .borrow_mut()
-                .retain(|_, address| address.upgrade().is_some_and(|address| !address.is_over.get()));
+                .retain(|_, address| address.upgrade().is_some_and(|address| !address.is_over()));
         });
         address
+    }
+
+    fn is_over(&self) -> bool {
+        self.accepting.borrow().is_none()
     }
 
     pub(super) fn enter(&self, socket: &Rc<Socket>) {
@@ -107,7 +106,6 @@ impl Address {
     /// Gives the address up if no socket has it. The peers go, whose tasks end when they have sent what waits.
     pub(super) fn end_unless_used(&self) {
         if self.sockets.borrow().is_empty() {
-            self.is_over.set(true);
             self.peers.take();
             self.accepting.take();
         }

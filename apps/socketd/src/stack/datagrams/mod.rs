@@ -27,6 +27,9 @@ use tokio::net::UnixStream;
 /// The time that the earlier owner of an address has to leave it.
 const LEAVING: Duration = Duration::from_millis(200);
 
+/// The strangers that come, or the messages of a program, before others have a turn.
+const TURNS: u64 = 32;
+
 /// Opens a socket for a program, and gives it the carrier.
 pub(super) async fn open(
     engine: &Rc<Engine>,

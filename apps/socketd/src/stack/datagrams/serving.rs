@@ -2,6 +2,7 @@
 
 use super::super::roll::Entry;
 use super::super::{Engine, number_of};
+use super::TURNS;
 use super::address::Address;
 use super::peer::Peer;
 use super::program::{Program, Room};
@@ -13,9 +14,6 @@ use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use tokio::task::{spawn_local, yield_now};
-
-/// The messages of a program that are looked at before others have a turn.
-const TURNS: u64 = 32;
 
 /// The rest of the work that a message asks for.
 enum Work {
