@@ -1,6 +1,7 @@
 //! The program `bertha-bench sockets`: programs that know nothing of Bertha, over the kernel's TCP and with their sockets taken over, in
 //! turn in one run.
 
+mod by_hand;
 mod connect;
 mod echo;
 mod ends;
@@ -8,6 +9,7 @@ mod idle;
 mod iperf;
 mod load;
 mod memcached;
+mod messages;
 mod nginx;
 mod one_end;
 mod peers;
@@ -30,6 +32,7 @@ use ways::{Daemon, Way};
 enum Part {
     Redis,
     Echo,
+    Messages,
     Iperf,
     Nginx,
     Memcached,
@@ -57,9 +60,10 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
         return Ok(report);
     };
     type Rows = fn(&mut Report, Effort, (usize, usize)) -> Result<(), Error>;
-    let parts: [(Part, &str, Rows); 9] = [
+    let parts: [(Part, &str, Rows); _] = [
         (Part::Redis, "redis-benchmark", redis::rows),
         (Part::Echo, "one client", echo::rows),
+        (Part::Messages, "messages of each size", messages::rows),
         (Part::Iperf, "iperf3", iperf::rows),
         (Part::Nginx, "nginx and wrk", nginx::rows),
         (Part::Memcached, "memcached", memcached::rows),

@@ -7,6 +7,12 @@ use std::process::Command;
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct ServeOptions {
     pub(super) port: u16,
+    /// Bytes of a message, which is taken and not echoed
+    #[arg(long, requires = "every")]
+    pub(super) takes: Option<usize>,
+    /// Number of messages behind each of which the server tells its processor time
+    #[arg(long)]
+    pub(super) every: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -21,6 +27,8 @@ pub(crate) enum Work {
     Idle,
     /// So many requests, for the instruction counter: prints nothing
     Calls,
+    /// Messages without replies, two rounds of so many: prints those per second, and the processor time of a message in microseconds
+    Send,
 }
 
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -28,6 +36,9 @@ pub(crate) struct AskOptions {
     pub(super) work: Work,
     pub(super) port: u16,
     pub(super) count: u32,
+    /// Bytes of a message
+    #[arg(long, default_value_t = 64)]
+    pub(super) bytes: usize,
 }
 
 /// Returns the command of an end that serves.
@@ -52,8 +63,15 @@ pub(super) fn words(work: Work, port: u16) -> [String; 2] {
 }
 
 /// Runs an end that asks, and returns the number it prints.
-pub(super) fn answer(mut command: Command) -> Result<f64, Error> {
+pub(super) fn answer(command: Command) -> Result<f64, Error> {
+    answers(command).map(|[number]| number)
+}
+
+/// Runs an end that asks, and returns the numbers it prints.
+pub(super) fn answers<const N: usize>(mut command: Command) -> Result<[f64; N], Error> {
     let output = command.output().map_err(Error::while_doing(ErrorKind::Core, "starting an end"))?;
-    let number = String::from_utf8_lossy(&output.stdout).trim().parse();
-    number.map_err(|_| super::failed("an end", &output))
+    let words = String::from_utf8_lossy(&output.stdout);
+    let numbers: Result<Vec<f64>, _> = words.split_whitespace().map(str::parse).collect();
+    let numbers = numbers.ok().and_then(|numbers| numbers.try_into().ok());
+    numbers.ok_or_else(|| super::failed("an end", &output))
 }

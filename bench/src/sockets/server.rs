@@ -65,9 +65,17 @@ impl Server {
 /// # Errors
 /// [`ErrorKind::Core`] if the system does not tell.
 pub(super) fn processor_time(process: &Child) -> Result<Duration, Error> {
+    processor_time_of(process.id())
+}
+
+/// Returns the processor time of all threads of the process with this number so far.
+///
+/// # Errors
+/// [`ErrorKind::Core`] if the system does not tell.
+pub(super) fn processor_time_of(process: u32) -> Result<Duration, Error> {
     let untold = || Error::while_doing(ErrorKind::Core, "reading the processor time of a process");
     let mut nanoseconds = 0;
-    let tasks = std::fs::read_dir(format!("/proc/{}/task", process.id()));
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task"));
     for task in tasks.map_err(untold())? {
         let path = task.map_err(untold())?.path().join("schedstat");
         // A thread may end meanwhile; its time is lost, and programs here keep theirs.

@@ -5,6 +5,7 @@ mod applications;
 mod daemons;
 mod held;
 mod ledger;
+mod lines;
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! The order of the ways by their medians, as in Table 3.2: a socket alone, the daemons, the daemons over gRPC, tonic, and tonic behind
-//! Envoys.
+//! The order of the ways by their medians and 99th percentiles, as in Table 3.2: a socket alone, the daemons, the daemons over gRPC, tonic,
+//! and tonic behind Envoys.
 
 use super::by_hand::QUESTION;
 use super::chain::Way;
@@ -9,7 +9,7 @@ use crate::harness::Effort;
 use crate::report::{Budget, Report};
 use crate::rpc::Load;
 
-/// Budget of the median of a way to that of the way before it.
+/// Budget of the median, and of the 99th percentile, of a way to that of the way before it.
 const SLOWER: Budget = Budget::AtLeast(1.0);
 
 /// The ways in the order of the seed. An engine that does nothing is within the noise of none, so a single way stands for both.
@@ -31,6 +31,7 @@ pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
                 report.median(format!("{name}: {}, p99", a.name()), &paired.a(), |it| it.p99_us, "us");
             }
             report.compare(&format!("{name}, p50"), paired, |it| it.p50_us, Some(SLOWER));
+            report.compare(&format!("{name}, p99"), paired, |it| it.p99_us, Some(SLOWER));
         })?;
     }
     Ok(())

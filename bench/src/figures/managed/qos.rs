@@ -23,8 +23,8 @@ const SMALL_BYTES: usize = 32;
 /// Time between a small call and the next.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// The large requests: their bytes, and their number in flight.
-const SIZES: [(usize, usize); 2] = [(256 << 10, 16), (512 << 10, 8)];
+/// The large requests: their bytes, and their number in flight. The seed has the first.
+const SIZES: [(usize, usize); 3] = [(32 << 10, 64), (256 << 10, 16), (512 << 10, 8)];
 
 /// The figures of the two applications.
 #[derive(Debug, Clone, Copy)]

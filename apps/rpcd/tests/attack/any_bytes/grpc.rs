@@ -10,7 +10,8 @@ use std::sync::OnceLock;
 /// Number of bytes of the longest message of a stream.
 const MOST: usize = 1 << 16;
 
-/// Reads the bytes behind the first as what the first says: a body, the header of a deadline, or a status, a line feed and its text.
+/// Reads the bytes behind the first as what the first says: a body, the header of a deadline, or a status, its text and its details, with line
+/// feeds between them.
 pub(crate) fn call(bytes: &[u8]) {
     match bytes.split_first() {
         Some((0, body)) => bodies(body),
@@ -59,9 +60,9 @@ fn deadlines(header: &[u8]) {
 
 /// Reads a status, which is the same when it is passed on, and has a text of a bounded length.
 fn statuses(bytes: &[u8]) {
-    let mut parts = bytes.splitn(2, |byte| *byte == b'\n');
+    let mut parts = bytes.splitn(3, |byte| *byte == b'\n');
     let mut told = HeaderMap::new();
-    for name in ["grpc-status", "grpc-message"] {
+    for name in ["grpc-status", "grpc-message", "grpc-status-details-bin"] {
         let value = parts.next().and_then(|bytes| HeaderValue::from_bytes(bytes).ok());
         told.extend(value.map(|value| (http::HeaderName::from_static(name), value)));
     }
