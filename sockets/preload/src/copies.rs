@@ -1,7 +1,6 @@
 //! Copies of the descriptors of sets of epoll, which stand for the set that they were made of.
 
-use crate::number_path::NumberPath;
-use crate::{errno, real, watch};
+use crate::{anonymous, errno, watch};
 use libc::c_int;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -43,7 +42,7 @@ fn known(fd: c_int) -> Option<c_int> {
 /// Notes a copy. Returns false if it is none of a set, or one more than can be known.
 pub(crate) fn made(from: c_int, to: c_int) -> bool {
     let kept = errno::last();
-    let is_made = is_set(from) && put(word(to, set_of(from)));
+    let is_made = anonymous::is_named(from, b"anon_inode:[eventpoll]") && put(word(to, set_of(from)));
     errno::set(kept);
     is_made
 }
@@ -56,19 +55,6 @@ fn put(word: u64) -> bool {
         COUNT.fetch_add(1, Ordering::Relaxed);
     }
     is_put
-}
-
-/// Returns true for a set of epoll: the kernel names it so.
-fn is_set(fd: c_int) -> bool {
-    let path = NumberPath::new("/proc/self/fd/", fd.cast_unsigned(), "");
-    let mut name = [0_u8; 32];
-    let room = name.as_mut_ptr().addr();
-    // SAFETY: the path ends by a zero, and the room has this length.
-    let read = unsafe {
-        let here = libc::AT_FDCWD as usize;
-        real::syscall(libc::SYS_readlinkat, here, path.address(), room, name.len(), 0, 0)
-    };
-    usize::try_from(read).is_ok_and(|read| &name[..read] == b"anon_inode:[eventpoll]")
 }
 
 /// Forgets a descriptor that is closed now. Where it is a set that has copies, one of these takes its place.

@@ -1,7 +1,7 @@
 //! The way back: from memory to the kernel.
 
 use crate::place::State;
-use crate::process::Socket;
+use crate::process::{self, Socket};
 use crate::take::{discard_bells, keep_error};
 use crate::time::Deadline;
 use crate::{join, kernel, ready, transmit, watch};
@@ -40,7 +40,7 @@ pub(crate) fn leave_inwards(socket: Socket) {
 
 /// Answers for all sockets of this process: the other end may be one of them, whose thread waits for something else.
 fn answer_own() {
-    for socket in crate::process::sockets() {
+    for socket in process::sockets() {
         transmit::answer(socket);
     }
 }
@@ -167,7 +167,8 @@ pub(crate) fn is_home(socket: Socket) -> bool {
     receiving.parts().is_none_or(|(receiver, from)| has_all_come(socket, receiver, from))
 }
 
-fn has_all_come(socket: Socket, receiver: &mut Receiver, from: Side<'_, AtomicU64>) -> bool {
+/// Takes bells, and returns true if everything else that comes for the program is with the kernel. The caller has the lock.
+pub(crate) fn has_all_come(socket: Socket, receiver: &mut Receiver, from: Side<'_, AtomicU64>) -> bool {
     while let Ok(Source::Bells(1..)) = receiver.next(from) {
         let taken = discard_bells(socket, receiver, from);
         if taken <= 0 {

@@ -30,7 +30,7 @@ pub(crate) fn count(socket: Socket, bytes: isize) {
 
 #[cold]
 fn ask(socket: Socket) {
-    if uring::is_there() || !is_fit(socket) {
+    if uring::is_known() || !is_fit(socket) {
         socket.place.go_on_from(State::Counting, State::Kernel);
         return;
     }
@@ -55,12 +55,14 @@ fn ask(socket: Socket) {
 fn is_fit(socket: Socket) -> bool {
     const SMALLEST: c_int = 512 << 10;
     let option = |level, name| kernel::option(socket.fd, level, name);
-    // SAFETY: the command takes no argument.
-    let flags = unsafe { real::fcntl(socket.fd, libc::F_GETFL, 0) };
+    // SAFETY: the commands take no argument.
+    let [flags, owner] =
+        [libc::F_GETFL, libc::F_GETOWN].map(|command| unsafe { real::fcntl(socket.fd, command, 0) });
     is_near(socket.fd)
         && option(libc::SOL_SOCKET, libc::SO_PROTOCOL) == Some(libc::IPPROTO_TCP)
         && flags >= 0
         && flags & libc::O_ASYNC == 0
+        && owner == 0
         && option(libc::SOL_SOCKET, libc::SO_ZEROCOPY) == Some(0)
         && option(libc::SOL_SOCKET, libc::SO_RCVLOWAT) == Some(1)
         // What is in the ring has to fit into the kernel's buffer when it goes back.
@@ -177,12 +179,11 @@ fn answer(request: c_int) -> Option<(Answer, Option<Own>)> {
 /// Begins to use the memory, unless another call is under way.
 fn attach(socket: Socket) {
     let place = socket.place;
-    let Some(mut watches) = watch::lock() else { return };
-    let (Ok(sending), Ok(receiving)) = (place.sending(), place.receiving()) else { return };
     if uring::is_there() {
-        drop((sending, receiving));
         return give_up(socket);
     }
+    let Some(mut watches) = watch::lock() else { return };
+    let (Ok(sending), Ok(receiving)) = (place.sending(), place.receiving()) else { return };
     if place.state() != State::Joining
         || place.request.load(Ordering::Relaxed) != 0
         || !socket.is_ours_alone()

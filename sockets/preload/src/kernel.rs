@@ -177,17 +177,6 @@ pub(crate) fn reset(fd: c_int) {
     errno::set(kept);
 }
 
-/// Returns true if this process has no other thread.
-pub(crate) fn has_one_thread() -> bool {
-    let mut about = MaybeUninit::<libc::stat>::zeroed();
-    // SAFETY: the path ends by a zero, and there is room for what the kernel tells.
-    let done = unsafe { libc::stat(c"/proc/self/task".as_ptr(), about.as_mut_ptr()) };
-    // SAFETY: zeros are a value, and so is what the kernel has written.
-    let links = unsafe { about.assume_init() }.st_nlink;
-    // A folder is named in its parent, by itself, and in each folder within.
-    done == 0 && links == 3
-}
-
 /// Sleeps for a fifth of a millisecond. Returns false if a signal came.
 pub(crate) fn sleep_briefly() -> bool {
     let time = libc::timespec { tv_sec: 0, tv_nsec: 200_000 };

@@ -15,6 +15,8 @@
 #![allow(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used)]
 
+mod actions;
+mod anonymous;
 mod births;
 mod calls;
 mod carried;

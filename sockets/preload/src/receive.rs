@@ -59,8 +59,15 @@ pub(crate) fn receive(socket: Socket, parts: &[iovec], flags: c_int) -> Option<i
         }
         // The kernel waits as the socket says, wakes up for a bell, and tells of the end.
         let is_brief = is_brief(socket, flags);
-        if !is_brief && (spin::for_one(socket) || !ready::fall_asleep(socket)) {
-            continue;
+        if !is_brief {
+            if spin::for_one(socket) {
+                continue;
+            }
+            // Before the lock is taken by which the wait begins: another thread that has the lock knows of all that wait.
+            waiting.get_or_insert_with(|| Waiting::begin(socket));
+            if !ready::fall_asleep(socket) {
+                continue;
+            }
         }
         let seen = if is_brief {
             kernel::peek(socket.fd, libc::MSG_DONTWAIT)

@@ -1,11 +1,14 @@
 //! A socket whose bytes lie in a ring, and whose other end does not send them again: the daemon puts another socket in its place, and
 //! carries the bytes between the two.
 
-use crate::place::State;
+use crate::place::{Receiving, State};
 use crate::process::{self, Socket};
-use crate::receive::receive;
+use crate::quiet::Quiet;
+use crate::step::Step;
+use crate::time::Deadline;
 use crate::visit::{Own, daemon, hear, part, send_with, wait};
-use crate::{device, errno, evict, kernel, life, memory, real, reset, watch};
+use crate::watch::Guard;
+use crate::{device, errno, evict, kernel, life, memory, real, reset, take, waiting, watch};
 use bertha_sockets_machine::device::{REPLY, Reply};
 use bertha_sockets_machine::protocol::{CUT, RELAY};
 use libc::c_int;
@@ -14,21 +17,71 @@ use std::sync::atomic::Ordering;
 /// The time that the daemon has, in milliseconds.
 const PATIENCE: c_int = 3000;
 
-/// Does as [`take_place`], while this process goes on: a thread may be in the midst of a call, which would go on with the old socket.
+/// Moves all sockets to the kernel, as [`bring_back`] does.
+pub(crate) fn bring_all_back() -> bool {
+    let deadline = Deadline::after_milliseconds(evict::LONG);
+    process::sockets().for_each(evict::leave);
+    // All are tried, also behind one that fails.
+    process::sockets().filter(|socket| !come_back(*socket, deadline)).count() == 0
+}
+
+/// Moves a socket to the kernel, or puts another one in its place, while this process goes on. Returns false if neither can be.
+pub(crate) fn bring_back(socket: Socket) -> bool {
+    evict::leave(socket);
+    come_back(socket, Deadline::after_milliseconds(evict::LONG))
+}
+
+fn come_back(socket: Socket, deadline: Deadline) -> bool {
+    evict::has_left(socket, deadline) || take_place_meanwhile(socket)
+}
+
+/// Does as [`take_place`], while this process goes on. A read that waits would go on with the old socket, and has time to take what is there.
 pub(crate) fn take_place_meanwhile(socket: Socket) -> bool {
-    kernel::has_one_thread() && take_place(socket)
+    let deadline = Deadline::after_milliseconds(evict::BRIEF);
+    while waiting::is_awaited(socket.number) && !deadline.is_over() {
+        kernel::sleep_briefly();
+    }
+    replace(socket, || !waiting::is_awaited(socket.number))
 }
 
 /// Puts another socket in the place of one that this process alone has, at each of its descriptors. Returns false if there is no daemon
 /// that carries the bytes.
 pub(crate) fn take_place(socket: Socket) -> bool {
-    let kept = errno::last();
-    let is_taken = socket.is_ours_alone() && evict::sever(socket) && ask(socket).is_some();
-    errno::set(kept);
-    is_taken
+    replace(socket, || true)
 }
 
-fn ask(socket: Socket) -> Option<()> {
+/// Replaces a socket if `may_be`, which is asked once no other call can begin with the old one.
+fn replace(socket: Socket, may_be: impl FnOnce() -> bool) -> bool {
+    let kept = errno::last();
+    let is_replaced =
+        socket.is_ours_alone() && evict::sever(socket) && replace_severed(socket, may_be).is_some();
+    errno::set(kept);
+    is_replaced
+}
+
+/// Threads that read, write, close or wait by epoll have to wait meanwhile, and then find the new socket. A write that waits in the kernel
+/// goes on with the old one: it is under way at once with those behind it, so their order is nobody's.
+fn replace_severed(socket: Socket, may_be: impl FnOnce() -> bool) -> Option<()> {
+    // A handler of a signal could not wait.
+    let _quiet = Quiet::begin();
+    let mut watches = watch::lock()?;
+    let Ok(sending) = socket.place.sending() else { return None };
+    let mut receiving = socket.receiving().filter(|_| may_be())?;
+    if socket.place.state() != State::Paired {
+        return Some(());
+    }
+    let is_swapped = ask(socket, &mut receiving, &mut watches)?;
+    drop((sending, receiving, watches));
+    if is_swapped {
+        for Socket { fd, .. } in process::sockets().filter(|other| other.number == socket.number) {
+            life::forget_socket(fd);
+        }
+    }
+    Some(())
+}
+
+/// Returns true if the daemon's socket is in the place of the other, and false if the connection is over.
+fn ask(socket: Socket, receiving: &mut Receiving<'_>, watches: &mut Guard) -> Option<bool> {
     let daemon = daemon(libc::SOCK_NONBLOCK)?;
     let unread = memory::file()?;
     // The daemon sets both otherwise.
@@ -43,7 +96,7 @@ fn ask(socket: Socket) -> Option<()> {
     let is_taken = read == REPLY as isize && Reply::decode(&reply) == Reply::Taken;
     let new = new.filter(|_| is_taken)?;
     // From here on there is no way back: bytes of the carrier are taken, too.
-    let told = put_unread(socket, unread.0).map(u64::to_le_bytes);
+    let told = put_unread(socket, receiving, unread.0).map(u64::to_le_bytes);
     let is_told = told.is_some_and(|told| {
         // SAFETY: the buffer has this length.
         unsafe { real::send(daemon.0, told.as_ptr().cast(), told.len(), libc::MSG_NOSIGNAL) == 8 }
@@ -54,20 +107,20 @@ fn ask(socket: Socket) -> Option<()> {
             let linger = libc::linger { l_onoff: 1, l_linger: 0 };
             kernel::set_option(new.0, libc::SOL_SOCKET, libc::SO_LINGER, &linger);
         }
-        swap(socket, new);
+        swap(socket, watches, new);
     } else {
         reset::reset(socket);
     }
-    Some(())
+    Some(is_told)
 }
 
 /// Writes what the program has not read into the file. Returns the number of bytes, with [`CUT`], once all that comes then comes by the kernel.
-fn put_unread(socket: Socket, file: c_int) -> Option<u64> {
+fn put_unread(socket: Socket, receiving: &mut Receiving<'_>, file: c_int) -> Option<u64> {
+    let (receiver, side) = receiving.parts()?;
     let mut all = 0;
     let mut bytes = [0_u8; 16 << 10];
-    while !evict::is_home(socket) {
-        let got = receive(socket, &[part(&bytes)], libc::MSG_DONTWAIT)?;
-        let got = usize::try_from(got).ok().filter(|got| *got > 0)?;
+    while !evict::has_all_come(socket, receiver, side) {
+        let Ok(Step::Got(got)) = take::take(socket, receiver, side, &[part(&bytes)], 0) else { return None };
         // SAFETY: the buffer has so many bytes.
         let put = unsafe { real::write(file, bytes.as_mut_ptr().cast(), got) };
         if put != got as isize {
@@ -80,7 +133,7 @@ fn put_unread(socket: Socket, file: c_int) -> Option<u64> {
 }
 
 /// Puts the new socket at all descriptors of the old one, with what the program has set.
-fn swap(socket: Socket, new: Own) {
+fn swap(socket: Socket, watches: &mut Guard, new: Own) {
     let place = socket.place;
     let set = |level, name, value: c_int| kernel::set_option(new.0, level, name, &value);
     set(libc::IPPROTO_TCP, libc::TCP_NODELAY, place.nodelay.load(Ordering::Relaxed).into());
@@ -92,7 +145,7 @@ fn swap(socket: Socket, new: Own) {
             unsafe { real::shutdown(new.0, how) };
         }
     }
-    let registered = watch::take_out(socket.number);
+    let registered = watch::take_out(watches, socket.number);
     if let Some((set, fd, _)) = registered {
         // SAFETY: no event is needed to remove a descriptor.
         unsafe { real::epoll_ctl(set, libc::EPOLL_CTL_DEL, fd, std::ptr::null_mut()) };
@@ -102,7 +155,6 @@ fn swap(socket: Socket, new: Own) {
     for Socket { fd, .. } in process::sockets().filter(|other| other.number == socket.number) {
         // SAFETY: the command takes no argument.
         let flags = unsafe { real::fcntl(fd, libc::F_GETFD, 0) };
-        life::forget_socket(fd);
         let flags = if flags & libc::FD_CLOEXEC == 0 { 0 } else { libc::O_CLOEXEC };
         // SAFETY: the first descriptor is this library's, and the second the program's, which goes on with it.
         unsafe { real::dup3(new.0, fd, flags) };

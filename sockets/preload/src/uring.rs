@@ -1,54 +1,85 @@
 //! Processes with an io_uring, which reads and writes past this library: they get no rings.
+//!
+//! One that is made by libc's `syscall` is seen then, and the sockets go back before. Others are made by an instruction of the program itself,
+//! of which a library hears nothing. So each socket is kept from its ring if there is one by then, among the descriptors, or if code of the
+//! process could make one later.
 
+mod code;
+
+use crate::anonymous::is_named;
+use crate::process::{self, Socket};
+use crate::real;
+use crate::visit::Own;
 use libc::c_int;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The answer, once it is known: [`NONE`] or [`ONE`].
-static KNOWN: AtomicU8 = AtomicU8::new(0);
+static IS_KNOWN: AtomicBool = AtomicBool::new(false);
 
-const NONE: u8 = 1;
-const ONE: u8 = 2;
-
-/// The most descriptors that are looked at.
-const DESCRIPTORS: c_int = 1024;
-
-/// Returns true if the process may have an io_uring. Its descriptors are looked at before its first ring; later ones are seen as they are
-/// made.
-pub(crate) fn is_there() -> bool {
-    match KNOWN.load(Ordering::Relaxed) {
-        NONE => false,
-        ONE => true,
-        _ => look(),
-    }
-}
-
-#[cold]
-fn look() -> bool {
-    let found = (0..DESCRIPTORS).any(is_one);
-    let known = if found { ONE } else { NONE };
-    // Another thread may have made one meanwhile.
-    KNOWN.fetch_max(known, Ordering::Relaxed);
-    is_there()
-}
-
-fn is_one(fd: c_int) -> bool {
-    const NAME: &[u8] = b"anon_inode:[io_uring]";
-    let mut path = *b"/proc/self/fd/0000\0";
-    let mut rest = fd;
-    for digit in path[14..18].iter_mut().rev() {
-        *digit = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    // The kernel takes no zeros before a number.
-    let zeros = path[14..17].iter().take_while(|digit| **digit == b'0').count();
-    path.copy_within(14 + zeros.., 14);
-    let mut target = [0_u8; NAME.len()];
-    // SAFETY: the path ends by a zero, and the buffer has this room.
-    let len = unsafe { libc::readlink(path.as_ptr().cast(), target.as_mut_ptr().cast(), target.len()) };
-    len == NAME.len() as isize && target == *NAME
+/// Returns true if the process has an io_uring, or may have one later, as far as is known without a look.
+pub(crate) fn is_known() -> bool {
+    IS_KNOWN.load(Ordering::Relaxed)
 }
 
 /// Records that the process makes an io_uring.
 pub(crate) fn is_made() {
-    KNOWN.store(ONE, Ordering::Relaxed);
+    IS_KNOWN.store(true, Ordering::Relaxed);
+}
+
+/// Returns true if the process has an io_uring, or may have one later.
+pub(crate) fn is_there() -> bool {
+    if !is_known() && (code::makes_one() || is_open()) {
+        is_made();
+    }
+    is_known()
+}
+
+/// Room for entries of a folder.
+#[repr(C, align(8))]
+struct Entries([u8; 1024]);
+
+/// Looks for one among the descriptors. Where the kernel does not list them, there may be one.
+fn is_open() -> bool {
+    let (here, flags) = (libc::AT_FDCWD as usize, (libc::O_RDONLY | libc::O_CLOEXEC) as usize);
+    let path = c"/proc/self/fd".as_ptr().addr();
+    // SAFETY: the path ends by a zero.
+    let folder = unsafe { real::syscall(libc::SYS_openat, here, path, flags, 0, 0, 0) };
+    let Ok(folder @ 0..) = c_int::try_from(folder) else { return true };
+    let folder = Own(folder);
+    let mut entries = Entries([0; 1024]);
+    let mut next = 0;
+    loop {
+        // Sockets with places are none of it, and may be many.
+        while Socket::of(next).is_some() {
+            next += 1;
+        }
+        // The place of a number in the folder is behind those of the folder itself and of the one above.
+        // SAFETY: the call takes numbers.
+        unsafe { libc::lseek(folder.0, libc::off_t::from(next) + 2, libc::SEEK_SET) };
+        let (to, room) = (entries.0.as_mut_ptr().addr(), entries.0.len());
+        // SAFETY: the buffer has this room.
+        let read = unsafe { real::syscall(libc::SYS_getdents64, folder.0 as usize, to, room, 0, 0, 0) };
+        let Some(mut rest) = usize::try_from(read).ok().and_then(|read| entries.0.get(..read)) else {
+            return true;
+        };
+        if rest.is_empty() {
+            return false;
+        }
+        while let Some((fd, behind)) = entry(rest) {
+            if Socket::of(fd).is_none() && !process::is_own(fd) && is_named(fd, b"anon_inode:[io_uring]") {
+                return true;
+            }
+            (next, rest) = (fd + 1, behind);
+        }
+    }
+}
+
+/// Reads the number of an entry. Returns what lies behind the entry, too.
+fn entry(entries: &[u8]) -> Option<(c_int, &[u8])> {
+    const LENGTH: usize = 16;
+    const NAME: usize = 19;
+    let length = u16::from_ne_bytes(entries.get(LENGTH..LENGTH + 2)?.try_into().ok()?);
+    let (entry, behind) = entries.split_at_checked(length.into())?;
+    let digits = entry.get(NAME..)?.iter().take_while(|digit| digit.is_ascii_digit());
+    let number = digits.fold(0, |number: c_int, digit| number.wrapping_mul(10) + c_int::from(digit - b'0'));
+    Some((number, behind))
 }

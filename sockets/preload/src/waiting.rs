@@ -66,6 +66,11 @@ fn count_out(number: u32) {
     }
 }
 
+/// Returns true if reads of this process wait for a socket, or are about to.
+pub(crate) fn is_awaited(number: u32) -> bool {
+    READERS[number as usize].load(Ordering::SeqCst) > 0
+}
+
 /// Keeps a socket whose last descriptor is closed now, if reads wait for it.
 pub(crate) fn keep(fd: c_int) {
     let Some(socket) = Socket::of(fd) else { return };

@@ -153,9 +153,8 @@ pub(crate) fn forget(number: u32) {
     }
 }
 
-/// Takes out how a socket is registered. Returns the set, the descriptor, and the event that the program wants.
-pub(crate) fn take_out(number: u32) -> Option<(c_int, c_int, epoll_event)> {
-    let mut guard = lock()?;
+/// Takes out how a socket is registered. Returns the set, the descriptor, and the event that the program wants. The caller has the lock.
+pub(crate) fn take_out(guard: &mut Guard, number: u32) -> Option<(c_int, c_int, epoll_event)> {
     let all = guard.all();
     let watch = all.watches[number as usize];
     all.remove(number);

@@ -91,6 +91,21 @@ fn a_started_program_and_its_parent_read_one_stream() {
     }
 }
 
+/// A list of actions gives it the socket at another number, whether it knows of the library or not.
+#[test]
+fn a_program_that_actions_give_the_socket_has_all_bytes() {
+    if !has_python() {
+        return;
+    }
+    for (server, moves) in [
+        (&["shares", "actions"][..], false),
+        (&["shares", "actions", "bare"], false),
+        (&["shares", "actions"], true),
+    ] {
+        is_read_to_the_end(server, "part", moves);
+    }
+}
+
 /// A child without the library does not have the socket, and its parent all of it.
 #[test]
 fn a_started_program_without_the_library_takes_nothing_from_its_parent() {
@@ -104,5 +119,13 @@ fn a_started_program_without_the_library_takes_nothing_from_its_parent() {
 fn a_descriptor_that_is_passed_on_has_all_bytes() {
     if has_python() {
         is_read_to_the_end(&["passes"], "part", false);
+    }
+}
+
+/// So it has if other threads use the socket meanwhile.
+#[test]
+fn a_process_of_several_threads_passes_a_descriptor_on() {
+    if has_python() {
+        is_read_to_the_end(&["passes", "threads"], "part", false);
     }
 }

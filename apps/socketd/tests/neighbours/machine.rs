@@ -25,6 +25,16 @@ pub(crate) fn library() -> PathBuf {
     std::env::current_exe().unwrap().with_file_name("libbertha_sockets.so")
 }
 
+/// Compiles a program of C into a folder.
+pub(crate) fn compiled(source: &str, definitions: &[String], folder: &Path) -> PathBuf {
+    let (source, program) =
+        (format!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/neighbours/{}.c"), source), folder.join(source));
+    let mut command = Command::new("cc");
+    command.args(["-O1", "-w", "-D_GNU_SOURCE"]).args(definitions).arg("-o").arg(&program).arg(source);
+    assert!(command.status().expect("cc has to be installed").success());
+    program
+}
+
 /// Does something as another user.
 pub(crate) fn as_user<T: Send>(user: u32, what: impl FnOnce() -> T + Send) -> T {
     let acting = || {

@@ -83,6 +83,85 @@ def early():
     say("done")
 
 
+def unfit():
+    """Does something to a connection, first of all, and then talks long enough to have a ring."""
+    what, connection = sys.argv[3], socket.socket()
+    fd = connection.fileno()
+    if what == "passed_on_unconnected":
+        here, there = socket.socketpair()
+        socket.send_fds(here, [b"x"], [fd])
+    if what == "inherited_unconnected":
+        os.set_inheritable(fd, True)
+        os.waitpid(os.posix_spawn("/bin/true", ["true"], os.environ), 0)
+    connection.connect(("127.0.0.1", int(sys.argv[2])))
+    use(what, connection, fd)
+    for number in range(60):
+        connection.sendall(b"%010d" % number)
+        assert take(connection, 10) == b"%010d" % number
+        # The daemon and the other end have time.
+        time.sleep(0.001)
+    say("done")
+    sys.stdin.readline()
+    connection.close()
+    say("ended")
+
+
+def use(what, connection, fd):
+    import array, fcntl
+
+    urgent = socket.MSG_OOB
+    if what.startswith("recv"):
+        receive = {
+            "recv_urgent": lambda: connection.recv(1, urgent),
+            "recvfrom_urgent": lambda: connection.recvfrom(1, urgent),
+            "recvmsg_urgent": lambda: connection.recvmsg(1, 0, urgent),
+        }
+        try:
+            receive[what]()
+            assert False
+        except OSError:
+            # There are none.
+            return
+    elif what == "send_urgent":
+        connection.send(b"!", urgent)
+    elif what == "sendto_urgent":
+        connection.sendto(b"!", urgent, ("127.0.0.1", 0))
+    elif what == "sendmsg_urgent":
+        connection.sendmsg([b"!"], [], urgent)
+    elif what == "zerocopy":
+        connection.setsockopt(socket.SOL_SOCKET, 60, 1)
+    elif what == "low_mark":
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 2)
+    elif what == "signals":
+        fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_ASYNC)
+    elif what == "signals_by_ioctl":
+        fcntl.ioctl(fd, 0x5452, array.array("i", [1]))
+    elif what == "owner":
+        fcntl.fcntl(fd, fcntl.F_SETOWN, os.getpid())
+    elif what == "owner_by_ioctl":
+        fcntl.ioctl(fd, 0x8901, array.array("i", [os.getpid()]))
+    elif what == "splice_in":
+        reader, writer = os.pipe()
+        os.write(writer, b"0123456789")
+        splice(reader, fd)
+        assert take(connection, 10) == b"0123456789"
+    elif what == "splice_out":
+        reader, writer = os.pipe()
+        connection.sendall(b"0123456789")
+        splice(fd, writer)
+        assert os.read(reader, 10) == b"0123456789"
+    elif what == "passed_on":
+        here, there = socket.socketpair()
+        socket.send_fds(here, [b"x"], [fd])
+
+
+def splice(reader, writer):
+    import ctypes
+
+    done = ctypes.CDLL(None).splice(reader, None, writer, None, ctypes.c_size_t(10), 0)
+    assert done == 10, done
+
+
 def echo_all():
     """Serves one connection after another."""
     listener = listen()
@@ -380,6 +459,12 @@ def shares():
     arguments = other("part", fd)
     if how == "spawn":
         child = os.posix_spawn(arguments[0], arguments, environment())
+    elif how == "actions":
+        os.set_inheritable(fd, False)
+        other_number = fd + 10
+        copies = [(os.POSIX_SPAWN_DUP2, fd, other_number)]
+        arguments = other("part", other_number)
+        child = os.posix_spawn(arguments[0], arguments, environment(), file_actions=copies)
     elif how == "subprocess":
         import subprocess
 
@@ -414,6 +499,9 @@ def passes():
     connection.sendall(take(connection, 100))
     waiter = select.epoll()
     waiter.register(connection, select.EPOLLIN)
+    if "threads" in sys.argv:
+        for wait in (lambda: time.sleep(600), lambda: watch(connection)):
+            threading.Thread(target=wait, daemon=True).start()
     here, there = socket.socketpair()
     socket.send_fds(here, [b"x"], [connection.fileno()])
     passed = socket.socket(fileno=socket.recv_fds(there, 1, 1)[1][0])
@@ -423,6 +511,16 @@ def passes():
     say("part")
     passed.close()
     rest(connection, waiter, 1100)
+
+
+def watch(connection):
+    """Waits for bytes again and again, and takes none."""
+    while True:
+        select.select([connection], [], [], 0.01)
+        try:
+            connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            pass
 
 
 globals()[sys.argv[1]]()

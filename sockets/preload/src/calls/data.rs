@@ -9,7 +9,7 @@ use crate::process::Socket;
 use crate::receive::{receive, receive_and_drop};
 use crate::time::Deadline;
 use crate::transmit::transmit;
-use crate::{device, errno, evict, join, real, relay};
+use crate::{births, device, errno, evict, join, real, relay, uring};
 use libc::{c_int, c_uint, c_void, iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespec};
 use std::ptr::from_ref;
 use std::slice;
@@ -43,7 +43,7 @@ pub(super) fn through(
                 return own(socket).unwrap_or_else(|| errno::fail(libc::EAGAIN));
             }
             State::Attaching => continue,
-            State::Joining => join::go_on(socket),
+            State::Joining => go_on(socket),
             State::Counting => {}
         }
         // Memory comes only while no call is under way: this one is counted, or sees the memory.
@@ -61,11 +61,29 @@ pub(super) fn through(
     }
 }
 
+/// Has a socket go on to its ring, unless an io_uring is found.
+#[cold]
+fn go_on(socket: Socket) {
+    let was_known = uring::is_known();
+    join::go_on(socket);
+    if uring::is_known() && !was_known {
+        // Those that have rings got them before it was there.
+        relay::bring_all_back();
+    }
+}
+
+/// Has a socket go back to the kernel for urgent data, or stay there if it has no ring yet.
+#[inline]
+fn settle_urgent(fd: c_int, flags: c_int) {
+    if flags & libc::MSG_OOB != 0
+        && let Some(socket) = Socket::of(fd)
+    {
+        evict::leave_at_once(socket);
+    }
+}
+
 fn incoming(socket: Socket, parts: &[iovec], flags: c_int) -> Option<isize> {
     if flags & UNFIT != 0 {
-        if flags & libc::MSG_ERRQUEUE == 0 {
-            evict::leave_at_once(socket);
-        }
         return None;
     }
     if flags & libc::MSG_TRUNC != 0 {
@@ -81,9 +99,6 @@ fn read_in(socket: Socket, parts: &[iovec]) -> Option<isize> {
 
 fn outgoing(socket: Socket, parts: &[iovec], flags: c_int) -> Option<isize> {
     if flags & UNFIT != 0 || parts.iter().all(|part| part.iov_len == 0) {
-        if flags & libc::MSG_OOB != 0 {
-            evict::leave_at_once(socket);
-        }
         return None;
     }
     transmit(socket, parts, flags)
@@ -154,6 +169,7 @@ pub(super) unsafe extern "C-unwind" fn recv(
     len: size_t,
     flags: c_int,
 ) -> ssize_t {
+    settle_urgent(fd, flags);
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::recv(fd, bytes, len, flags) };
     let datagram =
@@ -183,6 +199,7 @@ unsafe extern "C-unwind" fn recvfrom(
     address: *mut sockaddr,
     address_len: *mut socklen_t,
 ) -> ssize_t {
+    settle_urgent(fd, flags);
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::recvfrom(fd, bytes, len, flags, address, address_len) };
     let own = |socket| {
@@ -216,6 +233,7 @@ unsafe extern "C-unwind" fn __recvfrom_chk(
 
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t {
+    settle_urgent(fd, flags);
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::recvmsg(fd, message, flags) };
     let own = |socket| {
@@ -353,6 +371,7 @@ pub(super) unsafe extern "C-unwind" fn send(
     len: size_t,
     flags: c_int,
 ) -> ssize_t {
+    settle_urgent(fd, flags);
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::send(fd, bytes, len, flags) };
     let datagram = |entry: &Entry| device::send(fd, entry, &one(bytes, len), flags, TO_PEER);
@@ -374,6 +393,7 @@ unsafe extern "C-unwind" fn sendto(
     if !device::begin(fd, address, address_len) {
         return -1;
     }
+    settle_urgent(fd, flags);
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::sendto(fd, bytes, len, flags, address, address_len) };
     let datagram = |entry: &Entry| device::send(fd, entry, &one(bytes, len), flags, (address, address_len));
@@ -401,6 +421,7 @@ unsafe extern "C-unwind" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_
     if header.is_some_and(|header| !device::begin(fd, header.msg_name.cast(), header.msg_namelen)) {
         return -1;
     }
+    settle_urgent(fd, flags);
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::sendmsg(fd, message, flags) };
     let own = |socket| {
@@ -436,8 +457,8 @@ fn pass_on(header: &msghdr) -> bool {
                 let fd = data.cast::<c_int>().wrapping_add(at);
                 // SAFETY: so many descriptors lie there, by the length of the program.
                 let fd = unsafe { fd.read_unaligned() };
-                is_whole &= Socket::of(fd)
-                    .is_none_or(|socket| evict::leave_at_once(socket) || relay::take_place_meanwhile(socket));
+                births::shared(fd);
+                is_whole &= Socket::of(fd).is_none_or(relay::bring_back);
             }
         }
     }

@@ -104,8 +104,13 @@ unsafe extern "C-unwind" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_int {
     copied(fd, unsafe { real::dup3(fd, to, flags) })
 }
 
-/// The command that chooses the signal for input, which the crate libc has not.
+/// Commands that the crate libc has not: to choose the signal for input, and the thread that gets it.
 const F_SETSIG: c_int = 10;
+const F_SETOWN_EX: c_int = 15;
+
+/// Requests for the same, as old programs make them.
+const FIOSETOWN: c_ulong = 0x8901;
+const SIOCSPGRP: c_ulong = 0x8902;
 
 /// Serves all processors of 64 bits: an argument behind `...` comes as one that is named.
 #[unsafe(no_mangle)]
@@ -121,7 +126,7 @@ unsafe extern "C-unwind" fn fcntl(fd: c_int, command: c_int, argument: usize) ->
     match command {
         libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => drop(copied(fd, done)),
         libc::F_SETFL => flags_set(fd, argument as c_int),
-        libc::F_SETOWN | F_SETSIG => {
+        libc::F_SETOWN | F_SETOWN_EX | F_SETSIG => {
             if let Some(socket) = Socket::of(fd) {
                 evict::leave_inwards(socket);
             }
@@ -185,7 +190,7 @@ unsafe extern "C-unwind" fn ioctl(fd: c_int, request: c_ulong, argument: usize) 
             let is_nonblocking = unsafe { number.read() } != 0;
             socket.place.nonblocking.store(is_nonblocking, Ordering::Relaxed);
         }
-        libc::FIOASYNC => evict::leave_inwards(socket),
+        libc::FIOASYNC | FIOSETOWN | SIOCSPGRP => evict::leave_inwards(socket),
         libc::FIONREAD if socket.place.state() == State::Paired => {
             if let Some(bytes) = unread(socket) {
                 // SAFETY: the kernel has written the number.

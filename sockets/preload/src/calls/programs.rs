@@ -3,8 +3,9 @@
 use super::stream;
 use crate::inheritance::{self, New};
 use crate::process::Socket;
-use crate::{evict, handover, life, process, real};
+use crate::{actions, births, evict, handover, life, process, real};
 use libc::{c_char, c_int, c_void, pid_t, posix_spawn_file_actions_t, posix_spawnattr_t};
+use std::ptr::null_mut;
 
 /// Calls a new program; this one goes on only if there is none.
 pub(super) fn with_new_program<T>(call: impl FnOnce() -> T) -> T {
@@ -91,17 +92,48 @@ unsafe extern "C-unwind" fn _Exit(status: c_int) {
     unsafe { _exit(status) }
 }
 
-/// Calls a new program beside this one.
-fn with_child<T>(new: New, call: impl FnOnce() -> T, is_there: impl FnOnce(&T) -> bool) -> T {
-    inheritance::before(new);
-    let done = call();
+/// Calls a new program beside this one, or fails with `refused` if it would miss bytes of a socket.
+fn with_child<T>(new: New, refused: T, call: impl FnOnce() -> T, is_there: impl FnOnce(&T) -> bool) -> T {
+    // The child gets sockets that are not connected yet, too.
+    births::forking();
+    let is_whole = inheritance::before(new);
+    let done = if is_whole { call() } else { refused };
     handover::end(is_there(&done));
     done
 }
 
-/// Actions may hand on a descriptor that is closed otherwise.
 fn spawned(actions: *const posix_spawn_file_actions_t) -> New {
-    if actions.is_null() { New::Child } else { New::Chosen }
+    if actions.is_null() { New::Child } else { New::Chosen(actions) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn posix_spawn_file_actions_init(actions: *mut posix_spawn_file_actions_t) -> c_int {
+    actions::forget(actions);
+    // SAFETY: the argument is the program's.
+    unsafe { real::posix_spawn_file_actions_init(actions) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn posix_spawn_file_actions_destroy(
+    actions: *mut posix_spawn_file_actions_t,
+) -> c_int {
+    actions::forget(actions);
+    // SAFETY: the argument is the program's.
+    unsafe { real::posix_spawn_file_actions_destroy(actions) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn posix_spawn_file_actions_adddup2(
+    actions: *mut posix_spawn_file_actions_t,
+    fd: c_int,
+    to: c_int,
+) -> c_int {
+    // What is at the other number is not inherited as it is.
+    for fd in [fd, to] {
+        actions::copies(actions, fd);
+    }
+    // SAFETY: the arguments are the program's.
+    unsafe { real::posix_spawn_file_actions_adddup2(actions, fd, to) }
 }
 
 #[unsafe(no_mangle)]
@@ -115,7 +147,7 @@ unsafe extern "C-unwind" fn posix_spawn(
 ) -> c_int {
     // SAFETY: the arguments are the program's.
     let call = || unsafe { real::posix_spawn(pid, path, actions, attributes, arguments, environment) };
-    with_child(spawned(actions), call, |error| *error == 0)
+    with_child(spawned(actions), libc::EAGAIN, call, |error| *error == 0)
 }
 
 #[unsafe(no_mangle)]
@@ -129,24 +161,25 @@ unsafe extern "C-unwind" fn posix_spawnp(
 ) -> c_int {
     // SAFETY: the arguments are the program's.
     let call = || unsafe { real::posix_spawnp(pid, path, actions, attributes, arguments, environment) };
-    with_child(spawned(actions), call, |error| *error == 0)
+    with_child(spawned(actions), libc::EAGAIN, call, |error| *error == 0)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn system(command: *const c_char) -> c_int {
     // SAFETY: the argument is the program's.
-    with_child(New::Child, || unsafe { real::system(command) }, |status| *status >= 0)
+    with_child(New::Child, -1, || unsafe { real::system(command) }, |status| *status >= 0)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn popen(command: *const c_char, mode: *const c_char) -> *mut c_void {
     // SAFETY: the arguments are the program's.
-    with_child(New::Child, || unsafe { real::popen(command, mode) }, |stream| !stream.is_null())
+    with_child(New::Child, null_mut(), || unsafe { real::popen(command, mode) }, |stream| !stream.is_null())
 }
 
 /// Streams of stdio read and write past this library, as far as nothing lies in a ring.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn fdopen(fd: c_int, mode: *const c_char) -> *mut c_void {
+    births::shared(fd);
     if Socket::of(fd).is_some_and(|socket| !evict::leave_soon(socket)) {
         return stream::open(fd, mode);
     }

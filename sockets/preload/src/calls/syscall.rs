@@ -1,18 +1,8 @@
 //! Calls by their numbers, of which a few concern sockets: that by which a process makes an io_uring, and those that begin a new program.
 
 use super::programs::with_new_program;
-use crate::{evict, process, real, uring};
+use crate::{errno, real, relay, uring};
 use libc::c_long;
-
-/// Has all sockets go back to the kernel before the process makes an io_uring.
-#[cold]
-fn before_setup() {
-    uring::is_made();
-    process::sockets().for_each(evict::leave);
-    for socket in process::sockets() {
-        evict::leave_at_once(socket);
-    }
-}
 
 /// Serves all processors of 64 bits: arguments behind `...` come as those that are named.
 #[unsafe(no_mangle)]
@@ -30,8 +20,9 @@ unsafe extern "C-unwind" fn syscall(
     match number {
         libc::SYS_execve | libc::SYS_execveat => with_new_program(call),
         libc::SYS_io_uring_setup => {
-            before_setup();
-            call()
+            uring::is_made();
+            // As a kernel whose administrator wants none.
+            if relay::bring_all_back() { call() } else { errno::fail(libc::EPERM) as c_long }
         }
         _ => call(),
     }

@@ -1,0 +1,43 @@
+//! Programs that read their connections by an io_uring, past the library.
+
+use crate::machine::{Machine, Program, compiled};
+use tempfile::TempDir;
+
+/// Makes an io_uring by a way that the library hears of, by an instruction with the number of the call, and by one without.
+#[test]
+fn a_process_with_an_io_uring_reads_the_right_bytes() {
+    for (how, when, moves) in [
+        ("LIBC", "BEFORE", 0),
+        ("LIBC", "AFTER", 2),
+        ("INLINE", "BEFORE", 0),
+        ("INLINE", "AFTER", 0),
+        ("HIDDEN", "BEFORE", 0),
+    ] {
+        let folder = TempDir::new().unwrap();
+        let machine = Machine::start();
+        let definitions = [format!("-DHOW={how}"), format!("-DWHEN={when}")];
+        let mut command = machine.command(compiled("uring", &definitions, folder.path()));
+        command.env("BERTHA_SOCKETS_EAGER", "1");
+        let mut program = Program::start(command);
+        let begun = program.line();
+        if begun.starts_with("no io_uring") {
+            eprintln!("skipped: this kernel or its administrator has {begun}");
+            return;
+        }
+        assert_eq!(begun, "begun");
+        for _ in 0..300 {
+            if moves == 0 || machine.list().len() == 2 {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        program.go_on();
+        program.expect("talked");
+        assert_eq!(machine.moved().len(), moves, "{how} {when}: {:?}", machine.list());
+        program.go_on();
+        program.expect("read");
+        assert_eq!(machine.moved().len(), moves, "{how} {when}");
+        program.go_on();
+        program.expect("ended");
+    }
+}
