@@ -23,7 +23,7 @@ pub enum Field {
     Barred = 5,
     /// The sender: [`CLOSED`] or [`RESET`] once its process has closed the socket.
     Ended = 6,
-    /// The sender: why the stream moves into the ring no more, as a number, for a person who asks.
+    /// The sender: [why](crate::Why) its process had a direction go back first, or zero.
     Why = 7,
     /// The receiver: one once it reads the ring.
     Attached = RECEIVER as isize,

@@ -34,6 +34,7 @@ mod side;
 mod spins;
 mod table;
 mod toll;
+mod why;
 
 pub use ahead::Ahead;
 pub use bertha_ring::{Broken, Direction, Layout, Word};
@@ -44,6 +45,7 @@ pub use side::Side;
 pub use spins::Spins;
 pub use table::Table;
 pub use toll::{BYTES, MESSAGES, Toll};
+pub use why::Why;
 
 #[cfg(test)]
 mod tests;

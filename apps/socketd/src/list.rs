@@ -4,9 +4,10 @@ use crate::identity::Identity;
 use bertha_program::Crowd;
 use bertha_runtime::tokio::Credentials;
 use bertha_sockets_machine::control::Field;
-use bertha_sockets_machine::{Direction, Layout};
+use bertha_sockets_machine::{Direction, Layout, Why};
 use rustix::io::pread;
 use rustix::process::{Pid, test_kill_process};
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
@@ -79,19 +80,23 @@ impl List {
         for pair in self.pairs.iter() {
             let sides =
                 [(Direction::FromClient, pair.identity), (Direction::FromServer, pair.identity.other())];
+            let whys =
+                sides.map(|(direction, _)| Why::of(word(self.layout, &pair.memory, direction, Field::Why)));
             for ((direction, identity), owner) in
                 sides.into_iter().zip(&pair.ends).filter(|(_, owner)| sees(owner))
             {
                 let word = |field| word(self.layout, &pair.memory, direction, field);
                 let moves = word(Field::Moved);
-                let (place, reason) =
-                    match (moves % 2 == 1, word(Field::Barred) == 1, word(Field::Attached) == 1) {
-                        (true, ..) => ("ring", "-"),
-                        (_, true, _) => ("kernel", "it was moved back"),
-                        (.., false) => ("kernel", "the other end has not begun"),
-                        _ => ("kernel", "the ring was full, or nothing was sent"),
-                    };
-                line(&mut text, identity, owner, place, moves, pair.since, reason);
+                let usual = match (word(Field::Barred) == 1, word(Field::Attached) == 1) {
+                    (true, _) => "it was moved back",
+                    (_, false) => "the other end has not begun",
+                    _ => "the ring was full, or nothing was sent",
+                };
+                let (place, reason) = match moves % 2 {
+                    1 => ("ring", "-".into()),
+                    _ => ("kernel", why(direction, whys).unwrap_or(usual.into())),
+                };
+                line(&mut text, identity, owner, place, moves, pair.since, &reason);
             }
         }
         for refusal in self.refusals.iter().filter(|refusal| sees(&refusal.owner)) {
@@ -99,6 +104,13 @@ impl List {
         }
         text
     }
+}
+
+/// Returns the reason for which the end that sends in this direction went back, or else its other end.
+fn why(direction: Direction, [client, server]: [Option<Why>; 2]) -> Option<Cow<'static, str>> {
+    let (own, other) = if direction == Direction::FromClient { (client, server) } else { (server, client) };
+    let others = || other.map(|why| format!("the other end: {}", why.words()).into());
+    own.map(|why| why.words().into()).or_else(others)
 }
 
 fn line(

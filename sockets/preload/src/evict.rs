@@ -5,7 +5,8 @@ use crate::process::{self, Socket};
 use crate::take::{discard_bells, keep_error};
 use crate::time::Deadline;
 use crate::{join, kernel, ready, transmit, watch};
-use bertha_sockets_machine::{Receiver, Side, Source};
+use bertha_sockets_machine::control::Field;
+use bertha_sockets_machine::{Receiver, Side, Source, Why};
 use libc::c_int;
 use std::sync::atomic::AtomicU64;
 
@@ -17,24 +18,37 @@ pub(crate) const BRIEF: c_int = 100;
 
 /// Keeps a socket with the kernel, or has both of its directions go back there, without waiting: the stream is read as before until it
 /// has arrived.
-pub(crate) fn leave(socket: Socket) {
-    leave_inwards(socket);
+pub(crate) fn leave(socket: Socket, why: Why) {
+    leave_inwards(socket, why);
     if socket.place.state() == State::Paired {
         give(socket);
     }
 }
 
 /// Has what comes for the program come by the kernel, as [`leave`] does. What it writes stays where it is.
-pub(crate) fn leave_inwards(socket: Socket) {
+pub(crate) fn leave_inwards(socket: Socket, why: Why) {
     // It may get its memory just now.
-    join::give_up(socket);
+    join::give_up(socket, Some(why));
     match socket.place.state() {
-        State::Counting if !socket.place.go_on_from(State::Counting, State::Kernel) => leave_inwards(socket),
+        State::Counting if !socket.place.go_on_from(State::Counting, State::Kernel) => {
+            leave_inwards(socket, why);
+        }
         State::Paired => {
+            tell(socket, why);
             ask(socket);
             answer_own();
         }
         _ => {}
+    }
+}
+
+/// Tells who asks for the list why the stream goes back, if nothing was told before.
+fn tell(socket: Socket, why: Why) {
+    if let Some(mut sending) = socket.sending()
+        && let Some((_, side)) = sending.parts()
+        && side.control.get(Field::Why) == 0
+    {
+        side.control.set(Field::Why, why as u64);
     }
 }
 
@@ -67,31 +81,34 @@ fn give(socket: Socket) {
 }
 
 /// Has what the program writes go to the kernel from now on. Nobody has to answer to that.
-pub(crate) fn leave_outwards(socket: Socket) {
+pub(crate) fn leave_outwards(socket: Socket, why: Why) {
     match socket.place.state() {
         State::Kernel => {}
-        State::Paired => give(socket),
-        State::Counting | State::Joining | State::Attaching => leave(socket),
+        State::Paired => {
+            tell(socket, why);
+            give(socket);
+        }
+        State::Counting | State::Joining | State::Attaching => leave(socket, why),
     }
 }
 
 /// Moves a socket to the kernel, and waits until it is there. Returns false if the other end does not answer, or if bytes lie in the
 /// ring that the program has to read first.
-pub(crate) fn leave_at_once(socket: Socket) -> bool {
-    leave(socket);
+pub(crate) fn leave_at_once(socket: Socket, why: Why) -> bool {
+    leave(socket, why);
     has_left(socket, Deadline::after_milliseconds(LONG))
 }
 
 /// Moves a socket to the kernel as [`leave_at_once`] does, with less patience.
-pub(crate) fn leave_soon(socket: Socket) -> bool {
-    leave(socket);
+pub(crate) fn leave_soon(socket: Socket, why: Why) -> bool {
+    leave(socket, why);
     has_left(socket, Deadline::after_milliseconds(BRIEF))
 }
 
 /// Has what comes for the program come by the kernel, which tells who waits for it. Waits for bells, and not for bytes that lie in the
 /// ring.
 pub(crate) fn leave_to_watch(socket: Socket) {
-    leave_inwards(socket);
+    leave_inwards(socket, Why::Watched);
     let is_known = |socket| is_home(socket) || ready::is_ready(socket);
     has_arrived(socket, is_known, Deadline::after_milliseconds(BRIEF));
     watch::settle(socket);
@@ -132,7 +149,7 @@ pub(crate) fn sever(socket: Socket) -> bool {
 }
 
 fn is_severed(socket: Socket) -> bool {
-    leave(socket);
+    leave(socket, Why::Started);
     let Some(mut sending) = socket.sending() else { return false };
     let Some(mut receiving) = socket.receiving() else { return false };
     let (Some((sender, _)), Some((receiver, from))) = (sending.parts(), receiving.parts()) else {

@@ -4,6 +4,7 @@ use crate::place::State;
 use crate::process::{self, Socket};
 use crate::time::Deadline;
 use crate::{actions, evict, handover, kernel, real, relay, reset};
+use bertha_sockets_machine::Why;
 use libc::{c_int, posix_spawn_file_actions_t};
 
 /// A new program that this process begins.
@@ -24,7 +25,7 @@ pub(crate) fn before(new: New) -> bool {
     let deadline = Deadline::after_milliseconds(evict::LONG);
     // Each asks before any gives: both ends of a connection may be this process's.
     inherited(new).filter(|socket| socket.place.state() == State::Paired).for_each(evict::ask);
-    inherited(new).for_each(evict::leave);
+    inherited(new).for_each(|socket| evict::leave(socket, Why::Started));
     // One wait for all of them: a socket may have many descriptors.
     let mut soon = None;
     let mut is_whole = true;

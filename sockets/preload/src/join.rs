@@ -7,7 +7,7 @@ use crate::visit::{self, Own};
 use crate::{doorbell, handover, kernel, real, take, transmit, uring, watch};
 use bertha_sockets_machine::control::{ASKED, CLOSED, Field, RESET};
 use bertha_sockets_machine::protocol::{ANSWER, Answer, HELLO};
-use bertha_sockets_machine::{Layout, Receiver, Sender, Source};
+use bertha_sockets_machine::{Layout, Receiver, Sender, Source, Why};
 use libc::c_int;
 use std::sync::atomic::Ordering;
 
@@ -133,17 +133,17 @@ pub(crate) fn go_on(socket: Socket) {
     if request > 0 {
         match answer(request - 1) {
             None if looks < LOOKS => return,
-            None => return give_up(socket),
+            None => return give_up(socket, None),
             Some((answer, file)) => {
                 // The mapping stays when the file is closed.
                 if take(socket, request, answer, file).is_none() {
-                    return give_up(socket);
+                    return give_up(socket, None);
                 }
             }
         }
     }
     if looks >= LOOKS {
-        return give_up(socket);
+        return give_up(socket, None);
     }
     attach(socket);
 }
@@ -180,7 +180,7 @@ fn answer(request: c_int) -> Option<(Answer, Option<Own>)> {
 fn attach(socket: Socket) {
     let place = socket.place;
     if uring::is_there() {
-        return give_up(socket);
+        return give_up(socket, Some(Why::Uring));
     }
     let Some(mut watches) = watch::lock() else { return };
     let (Ok(sending), Ok(receiving)) = (place.sending(), place.receiving()) else { return };
@@ -227,8 +227,8 @@ pub(crate) fn restore(socket: Socket) {
     }
 }
 
-/// Stops waiting for the daemon. The socket stays with the kernel.
-pub(crate) fn give_up(socket: Socket) {
+/// Stops waiting for the daemon. The socket stays with the kernel, and a person who asks is told why.
+pub(crate) fn give_up(socket: Socket, why: Option<Why>) {
     let place = socket.place;
     if !matches!(place.state(), State::Joining | State::Attaching) {
         return;
@@ -239,6 +239,9 @@ pub(crate) fn give_up(socket: Socket) {
     {
         if let Some(side) = receiving.side() {
             side.control.set(Field::Recall, ASKED);
+        }
+        if let Some((side, why)) = place.side(true).zip(why) {
+            side.control.set(Field::Why, why as u64);
         }
         place.set_state(State::Kernel);
         place.memory.unmap(socket.is_ours_alone());
@@ -260,7 +263,7 @@ pub(crate) fn lose(fd: c_int) {
     handover::lost(fd);
     for socket in process::sockets() {
         if socket.place.request.load(Ordering::Relaxed) == fd + 1 {
-            return give_up(socket);
+            return give_up(socket, None);
         }
     }
     process::set_own(fd, false);

@@ -8,8 +8,8 @@ use crate::step::{IDLE, Step};
 use crate::time::Deadline;
 use crate::waiting::Waiting;
 use crate::{errno, evict, kernel, look, ready, spin, take, transmit, watch};
-use bertha_sockets_machine::Broken;
 use bertha_sockets_machine::control::{CLOSED, Field};
+use bertha_sockets_machine::{Broken, Why};
 use libc::{c_int, iovec};
 use std::ptr::from_mut;
 use std::sync::atomic::Ordering;
@@ -164,7 +164,7 @@ fn last(socket: Socket, errno: c_int) -> isize {
     });
     if errno == libc::ECONNRESET {
         // The kernel refuses what is written now, and a ring would not.
-        evict::leave_outwards(socket);
+        evict::leave_outwards(socket, Why::Cut);
     }
     if errno == libc::ECONNRESET && ended == Some(CLOSED) { 0 } else { errno::fail(errno) }
 }

@@ -9,6 +9,7 @@ use crate::time::Deadline;
 use crate::visit::{Own, daemon, hear, part, send_with, wait};
 use crate::watch::Guard;
 use crate::{device, errno, evict, kernel, life, memory, real, reset, take, waiting, watch};
+use bertha_sockets_machine::Why;
 use bertha_sockets_machine::device::{REPLY, Reply};
 use bertha_sockets_machine::protocol::{CUT, RELAY};
 use libc::c_int;
@@ -18,16 +19,16 @@ use std::sync::atomic::Ordering;
 const PATIENCE: c_int = 3000;
 
 /// Moves all sockets to the kernel, as [`bring_back`] does.
-pub(crate) fn bring_all_back() -> bool {
+pub(crate) fn bring_all_back(why: Why) -> bool {
     let deadline = Deadline::after_milliseconds(evict::LONG);
-    process::sockets().for_each(evict::leave);
+    process::sockets().for_each(|socket| evict::leave(socket, why));
     // All are tried, also behind one that fails.
     process::sockets().filter(|socket| !come_back(*socket, deadline)).count() == 0
 }
 
 /// Moves a socket to the kernel, or puts another one in its place, while this process goes on. Returns false if neither can be.
-pub(crate) fn bring_back(socket: Socket) -> bool {
-    evict::leave(socket);
+pub(crate) fn bring_back(socket: Socket, why: Why) -> bool {
+    evict::leave(socket, why);
     come_back(socket, Deadline::after_milliseconds(evict::LONG))
 }
 

@@ -11,6 +11,7 @@ mod handed;
 mod jumps;
 mod machine;
 mod programs;
+mod reasons;
 mod redis;
 mod relays;
 mod strangers;

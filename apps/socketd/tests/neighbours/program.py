@@ -106,6 +106,19 @@ def unfit():
     say("ended")
 
 
+def unfit_late():
+    """Does something to a connection that has a ring, and talks on."""
+    connection = talked()
+    use(sys.argv[3], connection, connection.fileno())
+    for number in range(20):
+        connection.sendall(b"%010d" % number)
+        assert take(connection, 10) == b"%010d" % number
+    say("done")
+    sys.stdin.readline()
+    connection.close()
+    say("ended")
+
+
 def use(what, connection, fd):
     import array, fcntl
 

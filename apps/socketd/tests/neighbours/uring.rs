@@ -37,6 +37,9 @@ fn a_process_with_an_io_uring_reads_the_right_bytes() {
         program.go_on();
         program.expect("read");
         assert_eq!(machine.moved().len(), moves, "{how} {when}");
+        let is_told = machine.list().iter().any(|line| line[6] == "an io_uring");
+        // One that has an io_uring before it asks for a ring asks for none.
+        assert!(is_told || (how, when) == ("LIBC", "BEFORE"), "{how} {when}: {:?}", machine.list());
         program.go_on();
         program.expect("ended");
     }

@@ -10,6 +10,7 @@ use crate::receive::{receive, receive_and_drop};
 use crate::time::Deadline;
 use crate::transmit::transmit;
 use crate::{births, device, errno, evict, join, real, relay, uring};
+use bertha_sockets_machine::Why;
 use libc::{c_int, c_uint, c_void, iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespec};
 use std::ptr::from_ref;
 use std::slice;
@@ -68,7 +69,7 @@ fn go_on(socket: Socket) {
     join::go_on(socket);
     if uring::is_known() && !was_known {
         // Those that have rings got them before it was there.
-        relay::bring_all_back();
+        relay::bring_all_back(Why::Uring);
     }
 }
 
@@ -78,7 +79,7 @@ fn settle_urgent(fd: c_int, flags: c_int) {
     if flags & libc::MSG_OOB != 0
         && let Some(socket) = Socket::of(fd)
     {
-        evict::leave_at_once(socket);
+        evict::leave_at_once(socket, Why::Urgent);
     }
 }
 
@@ -309,7 +310,7 @@ pub(super) fn is_settled_in_ring(fd: c_int) -> bool {
     if !is_paired(fd)
         && let Some(socket) = Socket::of(fd)
     {
-        evict::leave(socket);
+        evict::leave(socket, Why::Many);
     }
     is_paired(fd)
 }
@@ -415,7 +416,7 @@ unsafe extern "C-unwind" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_
             return errno::fail(libc::EAGAIN);
         }
         if let Some(socket) = Socket::of(fd) {
-            evict::leave_at_once(socket);
+            evict::leave_at_once(socket, Why::Passed);
         }
     }
     if header.is_some_and(|header| !device::begin(fd, header.msg_name.cast(), header.msg_namelen)) {
@@ -458,7 +459,7 @@ fn pass_on(header: &msghdr) -> bool {
                 // SAFETY: so many descriptors lie there, by the length of the program.
                 let fd = unsafe { fd.read_unaligned() };
                 births::shared(fd);
-                is_whole &= Socket::of(fd).is_none_or(relay::bring_back);
+                is_whole &= Socket::of(fd).is_none_or(|socket| relay::bring_back(socket, Why::Passed));
             }
         }
     }

@@ -5,6 +5,7 @@ use crate::process::{self, Socket};
 use crate::{
     births, carried, copies, device, errno, evict, handover, join, kernel, life, real, registration,
 };
+use bertha_sockets_machine::Why;
 use libc::{c_int, c_uint, c_ulong, c_void};
 use std::sync::atomic::Ordering;
 
@@ -128,7 +129,7 @@ unsafe extern "C-unwind" fn fcntl(fd: c_int, command: c_int, argument: usize) ->
         libc::F_SETFL => flags_set(fd, argument as c_int),
         libc::F_SETOWN | F_SETOWN_EX | F_SETSIG => {
             if let Some(socket) = Socket::of(fd) {
-                evict::leave_inwards(socket);
+                evict::leave_inwards(socket, Why::Signals);
             }
         }
         _ => {}
@@ -170,7 +171,7 @@ fn flags_set(fd: c_int, flags: c_int) {
     let Some(socket) = Socket::of(fd) else { return };
     socket.place.nonblocking.store(flags & libc::O_NONBLOCK != 0, Ordering::Relaxed);
     if flags & libc::O_ASYNC != 0 {
-        evict::leave_inwards(socket);
+        evict::leave_inwards(socket, Why::Signals);
     }
 }
 
@@ -190,7 +191,7 @@ unsafe extern "C-unwind" fn ioctl(fd: c_int, request: c_ulong, argument: usize) 
             let is_nonblocking = unsafe { number.read() } != 0;
             socket.place.nonblocking.store(is_nonblocking, Ordering::Relaxed);
         }
-        libc::FIOASYNC | FIOSETOWN | SIOCSPGRP => evict::leave_inwards(socket),
+        libc::FIOASYNC | FIOSETOWN | SIOCSPGRP => evict::leave_inwards(socket, Why::Signals),
         libc::FIONREAD if socket.place.state() == State::Paired => {
             if let Some(bytes) = unread(socket) {
                 // SAFETY: the kernel has written the number.

@@ -5,6 +5,7 @@ use crate::process::Socket;
 use crate::receive::{receive, receive_and_drop};
 use crate::transmit::transmit;
 use crate::{errno, evict, real};
+use bertha_sockets_machine::Why;
 use libc::{c_int, c_uint, c_void, off_t, size_t, ssize_t};
 use std::sync::atomic::Ordering;
 
@@ -29,7 +30,7 @@ fn send_file(socket: Socket, from: c_int, offset: *mut off_t, count: size_t) -> 
         if read <= 0 {
             // The kernel says why, of a file that cannot be read at a place.
             if read < 0 && sent == 0 {
-                evict::leave_at_once(socket);
+                evict::leave_at_once(socket, Why::Spliced);
                 return None;
             }
             break;
@@ -58,7 +59,7 @@ fn send_file(socket: Socket, from: c_int, offset: *mut off_t, count: size_t) -> 
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn sendfile(to: c_int, from: c_int, offset: *mut off_t, count: size_t) -> ssize_t {
     if let Some(source) = Socket::of(from) {
-        evict::leave_at_once(source);
+        evict::leave_at_once(source, Why::Spliced);
     }
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::sendfile(to, from, offset, count) };
@@ -94,7 +95,7 @@ unsafe extern "C-unwind" fn splice(
     flags: c_uint,
 ) -> ssize_t {
     if let Some(socket) = Socket::of(to) {
-        evict::leave_outwards(socket);
+        evict::leave_outwards(socket, Why::Spliced);
     }
     // SAFETY: the arguments are the program's.
     let libc = || unsafe { real::splice(from, from_at, to, to_at, len, flags) };

@@ -4,6 +4,7 @@ use super::stream;
 use crate::inheritance::{self, New};
 use crate::process::Socket;
 use crate::{actions, births, evict, handover, life, process, real};
+use bertha_sockets_machine::Why;
 use libc::{c_char, c_int, c_void, pid_t, posix_spawn_file_actions_t, posix_spawnattr_t};
 use std::ptr::null_mut;
 
@@ -180,7 +181,7 @@ unsafe extern "C-unwind" fn popen(command: *const c_char, mode: *const c_char) -
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn fdopen(fd: c_int, mode: *const c_char) -> *mut c_void {
     births::shared(fd);
-    if Socket::of(fd).is_some_and(|socket| !evict::leave_soon(socket)) {
+    if Socket::of(fd).is_some_and(|socket| !evict::leave_soon(socket, Why::Stream)) {
         return stream::open(fd, mode);
     }
     // SAFETY: the arguments are the program's.

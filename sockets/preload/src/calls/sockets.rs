@@ -3,6 +3,7 @@
 use crate::place::State;
 use crate::process::Socket;
 use crate::{births, device, errno, evict, life, real, transmit};
+use bertha_sockets_machine::Why;
 use bertha_sockets_machine::control::Field;
 use libc::{c_int, c_void, sockaddr, socklen_t};
 use std::slice;
@@ -61,7 +62,7 @@ unsafe extern "C-unwind" fn connect(fd: c_int, address: *const sockaddr, len: so
     if let Some(socket) = Socket::of(fd) {
         // A connection that has memory is ended, or nothing happens.
         if socket.place.state() == State::Paired {
-            evict::leave_at_once(socket);
+            evict::leave_at_once(socket, Why::Connected);
         }
         // SAFETY: the arguments are the program's.
         return unsafe { real::connect(fd, address, len) };
@@ -151,7 +152,7 @@ unsafe extern "C-unwind" fn setsockopt(
                 (libc::IPPROTO_TCP, libc::TCP_ULP | libc::TCP_REPAIR | libc::TCP_MD5SIG)
             );
         if is_unfit {
-            evict::leave_at_once(socket);
+            evict::leave_at_once(socket, Why::Option);
         }
     }
     if let Some(done) = device::set_option(fd, level, name, value, len) {

@@ -2,6 +2,7 @@
 
 use super::programs::with_new_program;
 use crate::{errno, real, relay, uring};
+use bertha_sockets_machine::Why;
 use libc::c_long;
 
 /// Serves all processors of 64 bits: arguments behind `...` come as those that are named.
@@ -22,7 +23,7 @@ unsafe extern "C-unwind" fn syscall(
         libc::SYS_io_uring_setup => {
             uring::is_made();
             // As a kernel whose administrator wants none.
-            if relay::bring_all_back() { call() } else { errno::fail(libc::EPERM) as c_long }
+            if relay::bring_all_back(Why::Uring) { call() } else { errno::fail(libc::EPERM) as c_long }
         }
         _ => call(),
     }
