@@ -3,7 +3,7 @@
 use crate::run_stack::StackOptions;
 use bertha::{Error, ErrorKind};
 use bertha_program::Termination;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::env::current_exe;
 use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Display};
@@ -30,6 +30,9 @@ pub(crate) struct Run {
     /// Lets the program with this file name alone use memory, a stack or a device, and not those that it starts; or several, by several options.
     #[arg(long = "program", value_name = "NAME")]
     programs: Vec<String>,
+    /// Lets sockets of this protocol alone use memory, a stack or a device; UDP uses a device alone.
+    #[arg(long = "protocol", value_name = "PROTOCOL")]
+    protocols: Vec<Protocol>,
     /// Lets connections with this port, at either end, alone use memory, a stack or a device; or several.
     #[arg(long = "port", value_name = "PORT")]
     ports: Vec<u16>,
@@ -57,6 +60,7 @@ impl Run {
         command.args(arguments).env("BERTHA_SOCKETS", std::path::absolute(&self.socket)?);
         command.env("LD_PRELOAD", preloaded(&library));
         rule(&mut command, "BERTHA_SOCKETS_PROGRAMS", &self.programs);
+        rule(&mut command, "BERTHA_SOCKETS_PROTOCOLS", &self.protocols);
         rule(&mut command, "BERTHA_SOCKETS_PORTS", &self.ports);
         rule(&mut command, "BERTHA_SOCKETS_ADDRESSES", &self.addresses);
         rule(&mut command, "BERTHA_SOCKETS_INTERFACES", &self.interfaces);
@@ -94,6 +98,22 @@ fn preloaded(library: &PathBuf) -> OsString {
         libraries.push(others);
     }
     libraries
+}
+
+/// A protocol of sockets.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Protocol {
+    Tcp,
+    Udp,
+}
+
+impl Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+        })
+    }
 }
 
 /// The beginning of addresses, or one address.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `BERTHA_SOCKETS` | the path of the daemon's socket; without it, everything stays with the kernel |
 //! | `BERTHA_SOCKETS_PROGRAMS` | names of programs; others stay with the kernel |
+//! | `BERTHA_SOCKETS_PROTOCOLS` | `tcp` or `udp`; sockets of the other one stay with the kernel |
 //! | `BERTHA_SOCKETS_PORTS` | ports, of either end; connections with others stay with the kernel |
 //! | `BERTHA_SOCKETS_ADDRESSES` | addresses, of either end, as with ports; with `/` and a number, those that begin with so many bits |
 //! | `BERTHA_SOCKETS_INTERFACES` | interfaces; connections of sockets that are not bound to one of them (`SO_BINDTODEVICE`) stay with the kernel |
@@ -21,6 +22,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 static DAEMON: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
+static PROTOCOLS: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
 static PORTS: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
 static ADDRESSES: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
 static INTERFACES: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
@@ -45,6 +47,7 @@ pub(crate) fn read() -> bool {
     IS_EAGER.store(variable(c"BERTHA_SOCKETS_EAGER").is_some(), Ordering::Relaxed);
     let moves = variable(c"BERTHA_SOCKETS_MOVES").and_then(|text| text.to_str().ok()?.parse().ok());
     MOVES.store(moves.unwrap_or(0), Ordering::Relaxed);
+    keep(&PROTOCOLS, c"BERTHA_SOCKETS_PROTOCOLS");
     keep(&PORTS, c"BERTHA_SOCKETS_PORTS");
     keep(&ADDRESSES, c"BERTHA_SOCKETS_ADDRESSES");
     keep(&INTERFACES, c"BERTHA_SOCKETS_INTERFACES");
@@ -120,8 +123,16 @@ pub(crate) fn moves() -> u32 {
     MOVES.load(Ordering::Relaxed)
 }
 
-/// Returns true if the rules let the connection of a socket use a ring.
+/// Returns true if the rules let a socket use a ring, a stack or a device.
 pub(crate) fn allow(fd: c_int, ends: [End; 2]) -> bool {
+    let has_protocol = kept(&PROTOCOLS).is_none_or(|protocols| {
+        let name = match kernel::option(fd, libc::SOL_SOCKET, libc::SO_PROTOCOL) {
+            Some(libc::IPPROTO_TCP) => "tcp",
+            Some(libc::IPPROTO_UDP) => "udp",
+            _ => return false,
+        };
+        entries(protocols).any(|protocol| protocol == name)
+    });
     let has_port = kept(&PORTS).is_none_or(|ports| {
         entries(ports)
             .filter_map(|port| port.parse().ok())
@@ -135,7 +146,7 @@ pub(crate) fn allow(fd: c_int, ends: [End; 2]) -> bool {
         let name = kernel::interface(fd, &mut name);
         entries(interfaces).any(|interface| name == Some(interface))
     });
-    has_port && has_address && has_interface
+    has_protocol && has_port && has_address && has_interface
 }
 
 /// Reads an address, and the number of its bits that count.

@@ -288,6 +288,8 @@ fn rules_say_what_a_stack_carries() {
         ("INTERFACES", "lo", false),
         ("INTERFACES", "eth7, lo", true),
         ("INTERFACES", "eth7", false),
+        ("PROTOCOLS", "udp", false),
+        ("PROTOCOLS", "udp, tcp", true),
         ("PROGRAMS", "wget", false),
         ("PROGRAMS", "curl", true),
     ] {

@@ -44,6 +44,24 @@ fn any_program_is_the_other_end_of_datagrams() {
     assert!(list.iter().any(|line| is_of_server(&line)), "{list:?}");
 }
 
+/// A rule that names TCP alone leaves datagrams to the kernel.
+#[test]
+fn datagrams_go_where_the_rule_of_their_protocol_says() {
+    if !has_python() {
+        return;
+    }
+    for (protocol, is_carried) in [("tcp", false), ("udp", true)] {
+        let machine = Machine::start();
+        let mut command = machine.command("/usr/bin/python3");
+        command.env("BERTHA_SOCKETS_STACK", KERNEL).env("BERTHA_SOCKETS_PROTOCOLS", protocol);
+        let mut server = start(command, &["serve"]);
+        let port = server.line();
+        native(&["talk", &port]).expect("done");
+        let is_listed = machine.list().iter().any(|line| line[6].ends_with("datagrams"));
+        assert_eq!(is_listed, is_carried, "{protocol}");
+    }
+}
+
 #[test]
 fn a_socket_of_datagrams_ends_with_the_daemon() {
     if !has_python() {
