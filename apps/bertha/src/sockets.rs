@@ -1,5 +1,7 @@
 //! `bertha sockets`: where the sockets of programs under `bertha run` are.
 
+mod kernel;
+
 use crate::rpcd::table;
 use bertha::{Error, ErrorKind};
 use bertha_program::Termination;
@@ -17,8 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest list, in bytes.
 const LONGEST: u64 = 4 << 20;
 
-/// Lists the sockets that have asked for memory: the process, the addresses, where the bytes that it sends go (ring, kernel or stack), how often
-/// that has changed, for how many seconds, and why not in a ring, or by which stack. Users other than root see their own sockets.
+/// Lists the sockets of programs under `bertha run`: the process, the addresses, where the bytes that it sends go (ring, kernel or stack), how often
+/// that has changed, for how many seconds since it asked for memory, and why not in a ring, or by which stack. Users other than root see their own sockets.
 #[derive(Debug, Args)]
 pub(crate) struct Sockets {
     /// The socket of `bertha-socketd`.
@@ -33,7 +35,9 @@ impl Sockets {
             listing.await.map_err(|_| Error::new(ErrorKind::TimedOut, "the daemon does not answer"))?
         });
         let lines = lines.await?;
-        table("process\tlocal\tpeer\twhere\tmoves\tseconds\treason", &lines.lines().collect::<Vec<_>>())
+        let others = kernel::lines(&lines);
+        let all: Vec<_> = lines.lines().chain(others.iter().map(String::as_str)).collect();
+        table("process\tlocal\tpeer\twhere\tmoves\tseconds\treason", &all)
     }
 }
 

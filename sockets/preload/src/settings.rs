@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `BERTHA_SOCKETS` | the path of the daemon's socket; without it, everything stays with the kernel |
 //! | `BERTHA_SOCKETS_PROGRAMS` | names of programs; others stay with the kernel |
-//! | `BERTHA_SOCKETS_PROTOCOLS` | `tcp` or `udp`; sockets of the other one stay with the kernel |
+//! | `BERTHA_SOCKETS_PROTOCOLS` | `tcp`, `udp`, or both; sockets of others stay with the kernel |
 //! | `BERTHA_SOCKETS_PORTS` | ports, of either end; connections with others stay with the kernel |
 //! | `BERTHA_SOCKETS_ADDRESSES` | addresses, of either end, as with ports; with `/` and a number, those that begin with so many bits |
 //! | `BERTHA_SOCKETS_INTERFACES` | interfaces; connections of sockets that are not bound to one of them (`SO_BINDTODEVICE`) stay with the kernel |
