@@ -49,6 +49,22 @@ fn the_next_program_gets_what_a_killed_end_has_sent() {
     server.expect("ended early");
 }
 
+/// A process of several threads yields a descriptor, in a message or by an action of `posix_spawn`.
+#[test]
+fn who_is_given_the_socket_gets_what_a_killed_end_has_sent() {
+    if !has_python() {
+        return;
+    }
+    for how in ["message", "actions"] {
+        let machine = Machine::start();
+        let (mut server, client) = begin(&machine, &["yields", how], "busy", false);
+        server.expect("answered");
+        drop(client);
+        server.expect("new");
+        server.expect("ended early");
+    }
+}
+
 /// Without a daemon, the stream has an end rather than wrong bytes.
 #[test]
 fn without_a_daemon_the_next_program_has_a_reset() {

@@ -432,7 +432,30 @@ def gives():
 
 
 def given():
-    connection = socket.socket(fileno=int(sys.argv[2]))
+    answer_all(socket.socket(fileno=int(sys.argv[2])))
+
+
+def yields():
+    """Gives its connection to another program, or another descriptor, and closes its own."""
+    connection = received()
+    connection.sendall(take(connection, 100))
+    threading.Thread(target=lambda: time.sleep(600), daemon=True).start()
+    say("answered")
+    fd = connection.fileno()
+    if "actions" in sys.argv:
+        arguments = other("given", fd + 10)
+        copies = [(os.POSIX_SPAWN_DUP2, fd, fd + 10)]
+        child = os.posix_spawn(arguments[0], arguments, os.environ, file_actions=copies)
+        connection.close()
+        assert os.waitpid(child, 0)[1] == 0
+    else:
+        here, there = socket.socketpair()
+        socket.send_fds(here, [b"x"], [fd])
+        connection.close()
+        answer_all(socket.socket(fileno=socket.recv_fds(there, 1, 1)[1][0]))
+
+
+def answer_all(connection):
     say("new")
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     got = b""

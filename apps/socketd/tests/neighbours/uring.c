@@ -1,5 +1,5 @@
 /* Reads a connection by an io_uring that it makes by HOW: LIBC, INLINE (an instruction with the number of the call), or HIDDEN (one without).
-   WHEN is BEFORE the connection has carried anything, or AFTER. Prints a line at each step, and waits for one after each but the last. */
+   WHEN is BEFORE the connection has carried anything, AFTER, or GONE: with bytes in its ring whose sender has closed it. Prints a line at each step, and waits for one after each but the last. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/io_uring.h>
@@ -17,6 +17,7 @@
 #define HIDDEN 3
 #define BEFORE 1
 #define AFTER 2
+#define GONE 3
 #define BYTES 64
 
 static void fail(const char *what) {
@@ -89,8 +90,10 @@ static int do_one(int operation, int connection, void *bytes, unsigned count) {
 static void echo(int connection) {
     char bytes[BYTES];
     ssize_t count;
-    while ((count = read(connection, bytes, sizeof bytes)) > 0)
+    while ((count = read(connection, bytes, sizeof bytes)) > 0) {
         if (write(connection, bytes, count) != count) _exit(2);
+        if (bytes[0] == '!') _exit(0);
+    }
     _exit(count == 0 ? 0 : 3);
 }
 
@@ -125,8 +128,18 @@ int main(void) {
     step("begun");
     talk(connection, 100, 0);
     step("talked");
-    if (WHEN == AFTER) set_up();
-    talk(connection, 100, 1);
+    if (WHEN == GONE) {
+        char last[BYTES], seen[BYTES];
+        memset(last, '!', BYTES);
+        if (write(connection, last, BYTES) != BYTES) fail("a write failed");
+        usleep(300000);
+        set_up();
+        if (do_one(IORING_OP_RECV, connection, seen, BYTES) != BYTES || memcmp(last, seen, BYTES)) fail("other bytes came last");
+        if (do_one(IORING_OP_RECV, connection, seen, BYTES)) fail("no end came");
+    } else {
+        if (WHEN == AFTER) set_up();
+        talk(connection, 100, 1);
+    }
     step("read");
     close(connection);
     int status = -1;
