@@ -1,6 +1,5 @@
 //! Two threads of this process that use rings by hand, and poll: the least that messages through shared memory cost.
 
-use super::messages::Load;
 use crate::harness::{Placement, Recorder, meet};
 use crate::{Error, ErrorKind};
 use bertha_ring::{Broken, Consumer, Cursor, Direction, Layout, Producer};
@@ -10,6 +9,13 @@ use std::time::Instant;
 
 /// Bytes of a ring, as many as the daemon of sockets gives to each direction of a connection.
 const RING: usize = 128 << 10;
+
+/// The messages of a measurement.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    pub(super) bytes: usize,
+    pub(super) count: u32,
+}
 
 /// One end of a connection by hand: the ring that it writes, and the ring that it reads.
 struct End<'a> {

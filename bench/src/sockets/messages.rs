@@ -1,10 +1,11 @@
 //! Messages of each size between two programs whose sockets are taken over, against rings by hand: Figures 4.2 and 4.3 of the seed, and its
 //! processor time per message. Both ends have a core of their own.
 
+use super::by_hand::{self, Load};
+use super::pairs;
 use super::peers::{Work, answer, answers, asking, serving};
 use super::server::Server;
 use super::ways::Way;
-use super::{by_hand, pairs};
 use crate::Error;
 use crate::harness::{Effort, alternate, median, run_on};
 use crate::report::{Budget, Report};
@@ -21,13 +22,6 @@ const ADDED: Budget = Budget::AtMost(0.6);
 
 /// Budget of the processor time of a message to that of a ring by hand.
 const PROCESSOR: Budget = Budget::AtMost(2.0);
-
-/// The messages of a measurement.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
-    pub(super) bytes: usize,
-    pub(super) count: u32,
-}
 
 /// Adds the rows.
 ///
