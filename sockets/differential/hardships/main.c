@@ -1,6 +1,7 @@
 // hardship NAME: one program that is hard on sockets. Without a name, the names.
 #include "hardship.h"
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/prctl.h>
@@ -57,12 +58,33 @@ bool pass_bytes(int from, int to, size_t count) {
     return true;
 }
 
+// Rings are known by the name of their file in memory.
+static bool has_ring(void) {
+    char line[600];
+    bool found = false;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    while (maps && !found && fgets(line, sizeof line, maps)) found = strstr(line, "memfd:bertha-shm") != NULL;
+    if (maps) fclose(maps);
+    return found;
+}
+
+// Tells in a file, once, that a connection has a ring. It is not among the lines, which must not depend on it.
+static void tell_of_rings(void) {
+    static bool is_told;
+    const char *path = getenv("PLAY_RINGS");
+    if (is_told || !path || !has_ring()) return;
+    int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    is_told = file >= 0 && write(file, "r", 1) == 1;
+    close(file);
+}
+
 void warm_pair(int ends[2]) {
     new_pair(ends);
     for (int turn = 0; turn < 4; turn++) {
         if (!pass_bytes(ends[0], ends[1], 50000) || !pass_bytes(ends[1], ends[0], 50000)) exit(3);
         usleep(2000);
     }
+    tell_of_rings();
 }
 
 int main(int count, char **arguments) {

@@ -2,6 +2,9 @@
 // of it.
 #include "knowledge.h"
 
+// The time of a call that does not wait, as it is ready or has a signal, or as its time is zero.
+static int signal_time(int x) { return x & P_SIGNAL && x & P_WAITS ? 3000 : 0; }
+
 static bool play(int op, int c, int e, int v, int n, int x) {
     struct end *end = &ends[c][e];
     struct order order = blank(op, c, e);
@@ -13,7 +16,8 @@ static bool play(int op, int c, int e, int v, int n, int x) {
     if (op == OPEN) return open_connection(c, v, x);
     if (op == EPOLL_WAIT) {
         if (!end->epolled) return false;
-        order.v = v;
+        order.v = v, order.x = x % 64;
+        order.timeout = signal_time(order.x);
         ask(order);
         return true;
     }
@@ -95,6 +99,10 @@ static bool play(int op, int c, int e, int v, int n, int x) {
     case AWAIT: return await(c, e, v, n, x);
     case AWAIT_ROOM: return await_room(c, e, v, x);
     case OOB: return oob(c, e, n);
+    case POLL:
+        order.timeout = signal_time(order.x);
+        ask(order);
+        return true;
     default: ask(order); return true;
     }
 }

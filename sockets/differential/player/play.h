@@ -38,6 +38,9 @@ enum op {
 // Flags of READ and WRITE, in `x`.
 enum { X_PEEK = 1, X_WAITALL = 2, X_DONTWAIT = 4, X_TRUNC = 8, X_NOSIGNAL = 16 };
 
+// A signal for POLL and EPOLL_WAIT that is there already and that their mask lets in, and a time that they would wait, in `x`.
+enum { P_WAITS = 16, P_SIGNAL = 32 };
+
 // What SETTLE waits for, in `x`.
 enum { S_END = 1, S_RESET = 2 };
 

@@ -6,7 +6,26 @@
 
 static const short wanted[] = { POLLIN, POLLOUT, POLLIN | POLLOUT, POLLIN | POLLRDHUP, POLLIN | POLLOUT | POLLRDHUP | POLLPRI, 0 };
 
-static void do_select(const struct order *order, int fd, bool with_mask, struct answer *answer) {
+// Has a signal wait for this thread, if it is to. Returns the mask that lets it in.
+static const sigset_t *signal_waits(const struct order *order, sigset_t *before) {
+    sigset_t blocked;
+    if (!(order->x & P_SIGNAL)) return NULL;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &blocked, before);
+    pthread_kill(pthread_self(), SIGUSR1);
+    return before;
+}
+
+// Lets the signal in that the call did not let in.
+static void signal_comes(const sigset_t *mask, struct answer *answer) {
+    int during = interrupts;
+    if (!mask) return;
+    pthread_sigmask(SIG_SETMASK, mask, NULL);
+    say(answer, " signals %d and %d", during, (int)interrupts - during);
+}
+
+static void do_select(const struct order *order, int fd, const sigset_t *mask, bool with_mask, struct answer *answer) {
     fd_set reads, writes, errors;
     FD_ZERO(&reads);
     FD_ZERO(&writes);
@@ -17,7 +36,7 @@ static void do_select(const struct order *order, int fd, bool with_mask, struct 
     FD_SET(fd, &errors);
     struct timeval time = { order->timeout / 1000, order->timeout % 1000 * 1000 };
     struct timespec precise = { order->timeout / 1000, order->timeout % 1000 * 1000000 };
-    int ready = with_mask ? pselect(fd + 1, &reads, &writes, &errors, &precise, NULL) : select(fd + 1, &reads, &writes, &errors, &time);
+    int ready = with_mask ? pselect(fd + 1, &reads, &writes, &errors, &precise, mask) : select(fd + 1, &reads, &writes, &errors, &time);
     say_result(answer, "select", ready);
     if (ready > 0) say(answer, " %d%d%d", !!FD_ISSET(fd, &reads), !!FD_ISSET(fd, &writes), !!FD_ISSET(fd, &errors));
 }
@@ -41,14 +60,21 @@ void do_poll(struct actor *actor, const struct order *order, struct answer *answ
     int fd = actor->fds[order->c][order->alias];
     struct pollfd ready = { .fd = fd, .events = wanted[order->x % 6] };
     struct timespec time = { order->timeout / 1000, order->timeout % 1000 * 1000000 };
-    switch (order->v % 5) {
-    case 0: say_result(answer, "poll", poll(&ready, 1, order->timeout)); break;
-    case 1: say_result(answer, "poll", ppoll(&ready, 1, &time, NULL)); break;
-    case 2: do_select(order, fd, false, answer); return;
-    case 3: do_select(order, fd, true, answer); return;
-    default: do_fresh_epoll(order, fd, answer); return;
+    sigset_t before;
+    // The other calls have no mask.
+    int way = order->v % 5, without = order->x & P_SIGNAL ? 0 : order->timeout;
+    const sigset_t *mask = way == 1 || way == 3 ? signal_waits(order, &before) : NULL;
+    struct order brief = *order;
+    brief.timeout = way == 3 ? order->timeout : without;
+    switch (way) {
+    case 0: say_result(answer, "poll", poll(&ready, 1, without)); break;
+    case 1: say_result(answer, "poll", ppoll(&ready, 1, &time, mask)); break;
+    case 2:
+    case 3: do_select(&brief, fd, mask, way == 3, answer); break;
+    default: do_fresh_epoll(&brief, fd, answer); return;
     }
-    say(answer, " %x", (unsigned)ready.revents);
+    if (way < 2) say(answer, " %x", (unsigned)ready.revents);
+    signal_comes(mask, answer);
 }
 
 static const uint32_t kinds[] = { 0, EPOLLET, EPOLLONESHOT, EPOLLET | EPOLLONESHOT };
@@ -73,19 +99,23 @@ void do_epoll_wait(struct actor *actor, const struct order *order, struct answer
     struct epoll_event got[16];
     struct timespec time = { order->timeout / 1000, order->timeout % 1000 * 1000000 };
     struct pollfd readable = { .fd = actor->epoll, .events = POLLIN };
+    sigset_t before;
+    // The other calls have no mask.
+    int without = order->x & P_SIGNAL ? 0 : order->timeout;
     if (order->v % 8 == 6) {
-        say_result(answer, "outer", epoll_wait(actor->nest, got, 1, order->timeout));
+        say_result(answer, "outer", epoll_wait(actor->nest, got, 1, without));
         return;
     }
     if (order->v % 8 == 7) {
-        say_result(answer, "poll-epoll", poll(&readable, 1, order->timeout));
+        say_result(answer, "poll-epoll", poll(&readable, 1, without));
         return;
     }
     int ready;
+    const sigset_t *mask = order->v % 3 ? signal_waits(order, &before) : NULL;
     switch (order->v % 3) {
-    case 0: ready = epoll_wait(actor->epoll, got, 16, order->timeout); break;
-    case 1: ready = epoll_pwait(actor->epoll, got, 16, order->timeout, NULL); break;
-    default: ready = epoll_pwait2(actor->epoll, got, 16, &time, NULL); break;
+    case 0: ready = epoll_wait(actor->epoll, got, 16, without); break;
+    case 1: ready = epoll_pwait(actor->epoll, got, 16, order->timeout, mask); break;
+    default: ready = epoll_pwait2(actor->epoll, got, 16, &time, mask); break;
     }
     say_result(answer, "epoll_wait", ready);
     // In the order of descriptors: the kernel's is that of arrival.
@@ -94,6 +124,7 @@ void do_epoll_wait(struct actor *actor, const struct order *order, struct answer
             if (got[at].data.u64 == (uint64_t)which) say(answer, " %d:%x", which, got[at].events);
         }
     }
+    signal_comes(mask, answer);
 }
 
 // Waits until the bytes that were written have arrived, and the end of the stream or its reset.

@@ -16,6 +16,50 @@ static void split(struct iovec parts[3], unsigned char *at, size_t count) {
     parts[2] = (struct iovec){ at + first + second, count - first - second };
 }
 
+// Three messages with a part each.
+static void messages_of(struct mmsghdr messages[3], struct iovec parts[3]) {
+    memset(messages, 0, 3 * sizeof *messages);
+    for (int at = 0; at < 3; at++) {
+        messages[at].msg_hdr.msg_iov = &parts[at];
+        messages[at].msg_hdr.msg_iovlen = 1;
+    }
+}
+
+// The number of messages of the last call that had several.
+static _Thread_local int messages_of_call;
+
+// The bytes of the first messages.
+static long bytes_of(const struct mmsghdr messages[3], int count) {
+    long bytes = count < 0 ? count : 0;
+    messages_of_call = count;
+    for (int at = 0; at < count; at++) bytes += messages[at].msg_len;
+    return bytes;
+}
+
+// Several messages in one call, of which only the first waits. With MSG_PEEK each has the same bytes, so there is one.
+static long read_messages(int fd, struct iovec parts[3], int flags) {
+    struct mmsghdr messages[3];
+    messages_of(messages, parts);
+    if (flags & MSG_PEEK) {
+        messages[0].msg_hdr.msg_iovlen = 3;
+        return bytes_of(messages, recvmmsg(fd, messages, 1, flags, NULL));
+    }
+    long bytes = bytes_of(messages, recvmmsg(fd, messages, 3, flags | MSG_WAITFORONE, NULL));
+    // Bytes that came meanwhile may have gone into the next message before this one was full.
+    unsigned char *end = parts[0].iov_base;
+    for (int at = 0; at < messages_of_call; at++) {
+        memmove(end, parts[at].iov_base, messages[at].msg_len);
+        end += messages[at].msg_len;
+    }
+    return bytes;
+}
+
+static long write_messages(int fd, struct iovec parts[3], int flags) {
+    struct mmsghdr messages[3];
+    messages_of(messages, parts);
+    return bytes_of(messages, sendmmsg(fd, messages, 3, flags));
+}
+
 long read_once(int fd, unsigned char *into, size_t count, int v, int flags) {
     struct iovec parts[3];
     struct mmsghdr message = { .msg_hdr = { .msg_iov = parts, .msg_iovlen = 3 } };
@@ -30,10 +74,7 @@ long read_once(int fd, unsigned char *into, size_t count, int v, int flags) {
         socklen_t length = sizeof from;
         return recvfrom(fd, into, count, flags, (struct sockaddr *)&from, &length);
     }
-    default: {
-        int messages = recvmmsg(fd, &message, 1, flags, NULL);
-        return messages == 1 ? (long)message.msg_len : messages;
-    }
+    default: return read_messages(fd, parts, flags);
     }
 }
 
@@ -49,10 +90,7 @@ long write_once(int fd, int stream, uint64_t at, unsigned char *scratch, size_t 
     case 2: return flags ? sendmsg(fd, &message.msg_hdr, flags) : writev(fd, parts, 3);
     case 3: return sendmsg(fd, &message.msg_hdr, flags);
     case 4: return sendto(fd, scratch, count, flags, NULL, 0);
-    case 5: {
-        int messages = sendmmsg(fd, &message, 1, flags);
-        return messages == 1 ? (long)message.msg_len : messages;
-    }
+    case 5: return write_messages(fd, parts, flags);
     default: {
         off_t offset = table_offset(stream, at);
         return flags ? send(fd, scratch, count, flags) : sendfile(fd, table_file, &offset, count);
@@ -66,6 +104,7 @@ void do_read(struct actor *actor, const struct order *order, struct answer *answ
     memset(actor->buffer, 0xee, count);
     long got = read_once(actor->fds[order->c][order->alias], actor->buffer, count, order->v, message_flags(order->x));
     say_result(answer, "read", got);
+    if (order->v % 6 == 5) say(answer, " in %d", messages_of_call);
     if (got <= 0) return;
     if (!(order->x & X_PEEK)) answer->moved = got;
     // The kernel drops bytes that are read with MSG_TRUNC.
@@ -79,6 +118,7 @@ void do_write(struct actor *actor, const struct order *order, struct answer *ans
     long put = write_once(
         fd, order->c * 2 + order->e, order->write_at, actor->buffer, (size_t)order->n, order->v, message_flags(order->x));
     say_result(answer, "write", put);
+    if (order->v % 7 == 5) say(answer, " in %d", messages_of_call);
     if (put > 0) answer->moved = put;
 }
 

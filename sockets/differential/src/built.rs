@@ -56,6 +56,18 @@ impl Built {
         self.folder.path().join(name)
     }
 
+    /// Returns how many runs had connections with rings: each tells of itself by a byte in a file.
+    ///
+    /// # Errors
+    /// Errors of reading the file.
+    pub(crate) fn rings(&self) -> io::Result<u64> {
+        match std::fs::metadata(self.path("rings")) {
+            Ok(file) => Ok(file.len()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Runs the program behind the words of a command, as `env LD_PRELOAD=..`, or without any.
     ///
     /// # Errors

@@ -33,4 +33,12 @@ impl Hardships {
     pub fn play(&self, name: &str, behind: &[String]) -> io::Result<Outcome> {
         self.0.run(Some(OsStr::new(name)), behind)
     }
+
+    /// Returns how many runs had a connection that shared memory, by what a program sees of its own.
+    ///
+    /// # Errors
+    /// Errors of reading the file in which it is told.
+    pub fn rings(&self) -> io::Result<u64> {
+        self.0.rings()
+    }
 }

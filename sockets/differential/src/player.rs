@@ -33,10 +33,6 @@ impl Player {
     /// # Errors
     /// Errors of reading the file in which it is told.
     pub fn rings(&self) -> io::Result<u64> {
-        match std::fs::metadata(self.0.path("rings")) {
-            Ok(file) => Ok(file.len()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
-            Err(error) => Err(error),
-        }
+        self.0.rings()
     }
 }

@@ -30,6 +30,9 @@ const CALLS: &[(&str, u32)] = &[
     ("oob", 1),
 ];
 
+/// The variant of the call `option` that sets SO_RCVLOWAT to one.
+const RETURNS: u32 = 7;
+
 /// The kind of the processes of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -79,6 +82,27 @@ impl Program {
             steps.push(any(&mut random));
         }
         Self { mode, steps }
+    }
+
+    /// Returns the program with some more steps, at places that depend on the seed: an end sets an option that a kernel socket has anyway, and
+    /// for which a ring is left. So either end takes streams back before any call.
+    #[must_use]
+    pub fn with_returns(&self, seed: u64) -> Self {
+        let mut random = Random(!seed);
+        let mut steps = Vec::new();
+        for (at, step) in self.steps.iter().enumerate() {
+            // Not before there is a ring.
+            if at > 2 && random.below(12) == 0 {
+                let connection = if random.below(4) == 0 { random.below(3) } else { 0 };
+                steps.push(Step {
+                    variant: RETURNS,
+                    extra: random.below(512),
+                    ..self::step("option", connection, random.below(2))
+                });
+            }
+            steps.push(step.clone());
+        }
+        Self { mode: self.mode, steps }
     }
 
     /// Returns the program with a part of its steps left out.

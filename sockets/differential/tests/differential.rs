@@ -52,4 +52,5 @@ fn kernel_sockets_bear_all_hardships() {
         let lines = hardships.play(&name, &[]).unwrap().lines;
         assert!(!lines.is_empty() && lines.iter().all(|line| line.ends_with(": right")), "{name}: {lines:?}");
     }
+    assert_eq!(hardships.rings().unwrap(), 0, "nothing but sockets of the kernel is there");
 }
