@@ -10,6 +10,8 @@ import socket
 import sys
 import threading
 
+from common import fails
+
 # The address of servers, that to which they bind, and that from which clients come.
 HOST = os.environ.get("CARRIED_HOST", "127.0.0.1")
 BIND = os.environ.get("CARRIED_BIND", HOST)
@@ -53,15 +55,6 @@ def answer(connection, address):
 
 def connect(port):
     return socket.create_connection((HOST, port))
-
-
-def fails(number, call, *arguments):
-    try:
-        found = call(*arguments)
-    except OSError as error:
-        assert error.errno == number, error
-        return
-    raise AssertionError("it does not fail: %r" % (found,))
 
 
 def whole(connection):

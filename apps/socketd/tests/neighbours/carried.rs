@@ -1,6 +1,7 @@
 //! Programs whose TCP a stack of Bertha carries.
 
-use crate::machine::{Killed, Machine, Program, has_python};
+use crate::machine::{Killed, Machine, Program};
+use crate::needs::{has, has_python};
 use bertha_named::{AnyConnection, Connecting, Listening, Options, Transport};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use std::io::{Read, Write};
@@ -27,14 +28,6 @@ pub(crate) fn python(machine: &Machine, settings: &str, arguments: &[&str]) -> P
     let mut command = carried(machine, settings, "/usr/bin/python3");
     command.arg(SCRIPT).args(arguments);
     Program::start(command)
-}
-
-fn has(program: &str) -> bool {
-    let has = Command::new(program).arg("--version").stdout(Stdio::null()).status().is_ok();
-    if !has {
-        eprintln!("skipped: {program} is not there");
-    }
-    has
 }
 
 /// Returns a port that nobody has.

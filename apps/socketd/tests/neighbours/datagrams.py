@@ -12,6 +12,8 @@ import subprocess
 import sys
 import termios
 
+from common import fails
+
 # The address of servers, that to which they bind, and that from which clients come.
 HOST = os.environ.get("CARRIED_HOST", "127.0.0.1")
 BIND = os.environ.get("CARRIED_BIND", HOST)
@@ -49,15 +51,6 @@ def udp():
     made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     made.settimeout(10)
     return made
-
-
-def fails(number, call, *arguments):
-    try:
-        found = call(*arguments)
-    except OSError as error:
-        assert error.errno == number, error
-        return
-    raise AssertionError("it does not fail: %r" % (found,))
 
 
 def waiting(client):

@@ -1,6 +1,7 @@
 //! Programs whose datagrams a device carries, with programs at the other end that the kernel serves.
 
-use crate::machine::{Machine, Program, has_python};
+use crate::machine::{Machine, Program};
+use crate::needs::has_python;
 use std::process::Command;
 
 /// The program, which does the same whatever carries it.

@@ -2,11 +2,14 @@
 
 use crate::carried::{SCRIPT, python};
 use crate::datagrams;
-use crate::machine::{Machine, Program, has_python, library};
+use crate::machine::{Machine, Program, library};
+use crate::namespaces::{Namespace, ip};
+use crate::needs::{has_python, lacks};
 use bertha_named::Transport;
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// The kernel's TCP in the place of a device: the daemon carries as it does with another.
 const KERNEL: &str = "device=tcp\n";
@@ -76,38 +79,43 @@ fn a_program_has_its_part_of_the_sockets_that_are_carried() {
     native(&["talk-plainly", &server.line()]).expect("done");
 }
 
-/// A namespace, which is removed when the value is dropped.
-struct Namespace(String);
-
-impl Namespace {
-    fn new() -> Self {
-        let namespace = Self(format!("bsd-{}", std::process::id()));
-        assert!(ip(&["netns", "add", &namespace.0]));
-        namespace
+/// The connections of a device are reset. Neighbours go on, and programs that start later run on the kernel.
+#[test]
+fn the_death_of_the_daemon_is_a_reset_for_a_device_alone() {
+    if !has_python() {
+        return;
     }
-
-    /// Returns the command of a program in the namespace, whose environment has some more variables.
-    fn command(&self, program: impl AsRef<Path>, more: &[String]) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.0, "env"]).args(more).arg(program.as_ref());
-        command
+    let mut machine = Machine::start();
+    let mut server = native(&["serve"]);
+    let mut carried = python(&machine, KERNEL, &["wait", &server.line()]);
+    carried.expect("waits");
+    let mut echo = machine.python(&["echo"], false);
+    let mut neighbour = machine.python(&["rounds", &echo.line(), "200"], false);
+    neighbour.expect("begun");
+    while machine.list().iter().filter(|line| line[3] == "kernel" || line[3] == "ring").count() < 2 {
+        std::thread::sleep(Duration::from_millis(10));
     }
-
-    fn python(&self, more: &[String], arguments: &[&str]) -> Program {
-        let mut command = self.command("/usr/bin/python3", more);
-        command.arg(SCRIPT).args(arguments);
-        Program::start(command)
-    }
+    machine.kill_daemon();
+    carried.expect("done");
+    neighbour.go_on();
+    neighbour.expect("done");
+    neighbour.go_on();
+    neighbour.expect("ended");
+    echo.expect("ended");
+    let mut echo = machine.python(&["echo"], false);
+    let mut late = machine.python(&["rounds", &echo.line(), "50"], false);
+    late.expect("begun");
+    late.go_on();
+    late.expect("done");
+    late.go_on();
+    late.expect("ended");
+    echo.expect("ended");
 }
 
-impl Drop for Namespace {
-    fn drop(&mut self) {
-        ip(&["netns", "del", &self.0]);
-    }
-}
-
-fn ip(arguments: &[&str]) -> bool {
-    Command::new("ip").args(arguments).status().unwrap().success()
+fn in_namespace(namespace: &Namespace, more: &[String], arguments: &[&str]) -> Program {
+    let mut command = namespace.command("/usr/bin/python3", more);
+    command.arg(SCRIPT).args(arguments);
+    Program::start(command)
 }
 
 /// Returns true if this test can have a device; else says what is missing.
@@ -123,9 +131,7 @@ fn has_device() -> bool {
     } else {
         return true;
     };
-    assert!(std::env::var_os("CI").is_none(), "a device of frames lacks {missing}");
-    eprintln!("skipped: a device of frames lacks {missing}");
-    false
+    lacks(missing)
 }
 
 /// The TCP of the daemon stands behind a TAP, at whose other end is the kernel: programs of the two speak with each other.
@@ -148,7 +154,7 @@ fn the_kernel_is_the_other_end_of_a_device_of_frames() {
         all
     };
     let serves = on_device(&["CARRIED_HOST=10.97.0.1", "CARRIED_BIND=0.0.0.0", "CARRIED_PEER=10.97.0.2"]);
-    let first = namespace.python(&serves, &["serve"]).line();
+    let first = in_namespace(&namespace, &serves, &["serve"]).line();
     assert!(!first.is_empty());
     // The daemon has made the device for the first server.
     assert!(ip(&["-n", &namespace.0, "addr", "add", "10.97.0.2/24", "dev", "bsd0"]));
@@ -157,10 +163,10 @@ fn the_kernel_is_the_other_end_of_a_device_of_frames() {
     let at_kernel = ["CARRIED_HOST=10.97.0.2".to_owned(), "CARRIED_PEER=10.97.0.1".to_owned()];
     let to_kernel = on_device(&["CARRIED_HOST=10.97.0.2"]);
     for work in WORKS {
-        let mut server = namespace.python(&serves, &["serve"]);
-        namespace.python(&to_device, &[work, &server.line()]).expect("done");
-        let mut server = namespace.python(&at_kernel, &["serve"]);
-        namespace.python(&to_kernel, &[work, &server.line()]).expect("done");
+        let mut server = in_namespace(&namespace, &serves, &["serve"]);
+        in_namespace(&namespace, &to_device, &[work, &server.line()]).expect("done");
+        let mut server = in_namespace(&namespace, &at_kernel, &["serve"]);
+        in_namespace(&namespace, &to_kernel, &[work, &server.line()]).expect("done");
     }
     // So are their datagrams, of which the longest fits into a frame.
     let datagrams = |more: &[String], arguments: &[&str]| {
@@ -174,7 +180,7 @@ fn the_kernel_is_the_other_end_of_a_device_of_frames() {
     let refused = on_device(&["CARRIED_HOST=10.97.0.2", "CARRIED_LONGEST=1472", "CARRIED_REFUSES=1"]);
     datagrams(&refused, &["talk", &server.line()]).expect("done");
     // Rules of the kernel hold for the device's frames.
-    let mut server = namespace.python(&serves, &["serve"]);
+    let mut server = in_namespace(&namespace, &serves, &["serve"]);
     let port = server.line();
     let reaches = || {
         let connect = format!("import socket; socket.create_connection(('10.97.0.1', {port}), 2)");

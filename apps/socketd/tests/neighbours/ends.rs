@@ -1,6 +1,7 @@
 //! Ends that die, and a daemon that does.
 
-use crate::machine::{Machine, has_python};
+use crate::machine::Machine;
+use crate::needs::has_python;
 
 #[test]
 fn what_a_killed_end_has_sent_is_read_before_the_end() {

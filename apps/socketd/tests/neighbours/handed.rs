@@ -1,6 +1,7 @@
 //! Sockets that go to other programs while bytes lie in their rings, and whose other ends are busy, have closed, or have died.
 
-use crate::machine::{Machine, Program, has_python};
+use crate::machine::{Machine, Program};
+use crate::needs::has_python;
 
 /// Starts both ends, and has the client send bytes that stay in the ring.
 fn begin(machine: &Machine, server: &[&str], client: &str, moves: bool) -> (Program, Program) {

@@ -1,5 +1,6 @@
 //! A daemon, and programs under the library.
 
+use crate::needs::PYTHON;
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -8,17 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
-
-/// The path of Python itself, and not of a script that stands before it.
-const PYTHON: &str = "/usr/bin/python3";
-
-pub(crate) fn has_python() -> bool {
-    let has = Path::new(PYTHON).exists();
-    if !has {
-        eprintln!("skipped: {PYTHON} is not there");
-    }
-    has
-}
 
 /// Returns the shared library, which lies beside the tests.
 pub(crate) fn library() -> PathBuf {
@@ -44,6 +34,18 @@ pub(crate) fn as_user<T: Send>(user: u32, what: impl FnOnce() -> T + Send) -> T 
         what()
     };
     std::thread::scope(|scope| scope.spawn(acting).join().unwrap())
+}
+
+/// Returns the path of a script of this folder.
+pub(crate) fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/neighbours").join(name)
+}
+
+/// Returns the processor time that a process has taken, in ticks of ten milliseconds.
+pub(crate) fn ticks(process: u32) -> u64 {
+    let line = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let (_, fields) = line.rsplit_once(')').unwrap();
+    fields.split_whitespace().skip(11).take(2).map(|field| field.parse::<u64>().unwrap()).sum()
 }
 
 /// A process that ends with the test.
@@ -92,9 +94,14 @@ impl Machine {
 
     /// Returns the processor time that the daemon has taken, in ticks of ten milliseconds.
     pub(crate) fn time(&self) -> u64 {
-        let line = std::fs::read_to_string(format!("/proc/{}/stat", self.daemon.0.id())).unwrap();
-        let (_, fields) = line.rsplit_once(')').unwrap();
-        fields.split_whitespace().skip(11).take(2).map(|field| field.parse::<u64>().unwrap()).sum()
+        ticks(self.daemon.0.id())
+    }
+
+    /// Returns the memory that the daemon has, in KiB.
+    pub(crate) fn resident(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.daemon.0.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
     pub(crate) fn kill_daemon(&mut self) {
@@ -109,11 +116,16 @@ impl Machine {
         command
     }
 
+    /// Returns the command of a script of this folder, whose connections pay with their first message.
+    pub(crate) fn script(&self, name: &str, arguments: &[&str]) -> Command {
+        let mut command = self.command(PYTHON);
+        command.arg(script(name)).args(arguments).env("BERTHA_SOCKETS_EAGER", "1");
+        command
+    }
+
     /// Starts a program of `program.py`, which moves its stream with every third write if `moves`.
     pub(crate) fn python(&self, arguments: &[&str], moves: bool) -> Program {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/neighbours/program.py");
-        let mut command = self.command(PYTHON);
-        command.arg(script).args(arguments).env("BERTHA_SOCKETS_EAGER", "1");
+        let mut command = self.script("program.py", arguments);
         if moves {
             command.env("BERTHA_SOCKETS_MOVES", "3");
         }

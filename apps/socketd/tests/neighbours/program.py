@@ -2,13 +2,11 @@
 
 import os, select, socket, struct, sys, threading, time
 
+from common import pattern, rings
+
 
 def say(*words):
     print(*words, flush=True)
-
-
-def pattern(at, count):
-    return bytes((place * 31 + (place >> 8) * 7) % 251 for place in range(at, at + count))
 
 
 def take(connection, count):
@@ -296,6 +294,43 @@ def sink():
         end = b""
     assert end == b"", end
     say("ended")
+
+
+def scribbled():
+    """Echoes to one who scribbles over the ring, and sends bytes to itself meanwhile."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    own = socket.create_connection(listener.getsockname())
+    its, is_over, is_well = listener.accept()[0], threading.Event(), []
+
+    def talk(number):
+        own.sendall(pattern(number, 100))
+        assert take(its, 100) == pattern(number, 100)
+
+    def go_on_talking():
+        number = 1000
+        while not is_over.wait(0.005):
+            talk(number)
+            number += 1
+        is_well.append(rings() >= 2)
+
+    for number in range(1000):
+        talk(number)
+        if rings() == 2:
+            break
+        time.sleep(0.001)
+    thread = threading.Thread(target=go_on_talking)
+    thread.start()
+    connection = accepted()
+    try:
+        while data := connection.recv(1 << 16):
+            connection.sendall(data)
+        say("ended")
+    except (ConnectionResetError, BrokenPipeError):
+        say("reset")
+    connection.close()
+    is_over.set()
+    thread.join()
+    say("the other connection is " + ("well" if is_well == [True] else "not well"))
 
 
 def echo_until_reset():

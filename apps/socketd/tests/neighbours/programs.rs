@@ -1,6 +1,7 @@
 //! Connections that several processes, descriptors, threads and programs use.
 
-use crate::machine::{Machine, has_python};
+use crate::machine::Machine;
+use crate::needs::has_python;
 use std::process::Command;
 
 /// A program that looks for its open descriptors finds those that it has opened.

@@ -1,14 +1,14 @@
 //! Redis.
 
 use crate::machine::{Killed, Machine};
+use crate::needs::has;
 use std::net::{TcpListener, TcpStream};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 #[test]
 fn redis_and_its_benchmark_talk_through_rings() {
-    if Command::new("redis-server").arg("--version").stdout(Stdio::null()).status().is_err() {
-        eprintln!("skipped: redis-server is not there");
+    if !has("redis-server") || !has("redis-benchmark") {
         return;
     }
     let machine = Machine::start();

@@ -1,10 +1,10 @@
 //! Relays, asked for as the library does.
 
 use crate::machine::{Machine, as_user};
+use crate::needs::{has_descriptors, has_root};
 use crate::strangers::{connection, hear, say};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::sockopt::set_socket_linger;
-use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv6Addr, Shutdown, TcpListener, TcpStream};
@@ -173,10 +173,7 @@ fn a_program_that_lies_loses_its_own_connection_alone() {
 #[test]
 fn a_user_with_many_relays_takes_none_from_others() {
     const RELAYS: usize = 1100;
-    let limit = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }).unwrap();
-    if !geteuid().is_root() || limit.maximum.is_some_and(|most| most < 4 * RELAYS as u64) {
-        eprintln!("skipped: only root acts as other users, and with enough descriptors");
+    if !has_root() || !has_descriptors(4 * RELAYS as u64) {
         return;
     }
     let machine = Machine::start();

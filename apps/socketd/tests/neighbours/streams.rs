@@ -1,6 +1,7 @@
 //! Streams that move.
 
-use crate::machine::{Machine, has_python};
+use crate::machine::Machine;
+use crate::needs::has_python;
 
 /// A stream of a known pattern moves a thousand times into the ring and back, in each direction.
 #[test]

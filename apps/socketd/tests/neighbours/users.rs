@@ -1,8 +1,8 @@
 //! Users of one daemon, of which each sees and gets what is its own.
 
 use crate::machine::{Machine, as_user};
+use crate::needs::{has_descriptors, has_root};
 use crate::strangers::{answer, connection, hand_over};
-use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
@@ -11,8 +11,7 @@ const STRANGER: u32 = 65534;
 
 /// Returns a machine whose daemon others reach, or none if this user can't act as another.
 fn shared_machine() -> Option<Machine> {
-    if !geteuid().is_root() {
-        eprintln!("skipped: only root acts as other users");
+    if !has_root() {
         return None;
     }
     let machine = Machine::start();
@@ -48,10 +47,7 @@ fn another_user_gets_memory_and_sees_the_own_sockets_alone() {
 #[test]
 fn a_user_with_thousands_of_claims_takes_no_memory_and_no_line_from_others() {
     const CLAIMS: usize = 4200;
-    let limit = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }).unwrap();
-    if limit.maximum.is_some_and(|most| most < 3 * CLAIMS as u64) {
-        eprintln!("skipped: the limit of descriptors is too low");
+    if !has_descriptors(3 * CLAIMS as u64) {
         return;
     }
     let Some(machine) = shared_machine() else { return };
