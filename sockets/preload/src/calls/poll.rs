@@ -96,6 +96,8 @@ unsafe extern "C-unwind" fn ppoll(
     // SAFETY: the time is the program's, or null.
     let deadline = Deadline::after(unsafe { timeout.as_ref() });
     wait(fds, count, deadline, |fds, count, deadline| {
+        // A signal that waits already does not interrupt a call for which bytes are there.
+        let mask = deadline.map_or(std::ptr::null(), |_| mask);
         let time = deadline.map_or(Some(Deadline::NOW), |deadline| deadline.time());
         let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         // SAFETY: the arguments are the program's, and the time lives until the call returns.

@@ -136,6 +136,8 @@ unsafe extern "C-unwind" fn pselect(
     // SAFETY: the time is the program's, or null.
     let deadline = Deadline::after(unsafe { timeout.as_ref() });
     wait(count, [read, write, except], deadline, |[read, write, except], deadline| {
+        // A signal that waits already does not interrupt a call for which bytes are there.
+        let mask = deadline.map_or(std::ptr::null(), |_| mask);
         let time = deadline.map_or(Some(Deadline::NOW), |deadline| deadline.time());
         let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         // SAFETY: the sets are the program's, and the time lives until the call returns.
