@@ -21,14 +21,19 @@ fn behind(machine: &Machine) -> Vec<String> {
 /// the runs have to have rings, since equal results of kernel sockets alone prove nothing.
 fn play(seeds: &[u64], program: impl Fn(u64) -> Program, moves: impl Fn(u64) -> Option<u64>) {
     let (machine, player) = (Machine::start(), Player::build().unwrap());
+    let mut differences = String::new();
     for seed in seeds {
         let mut behind = behind(&machine);
         behind.extend(moves(*seed).map(|moves| format!("BERTHA_SOCKETS_MOVES={moves}")));
         let difference = compare(&player, &program(*seed), &behind).unwrap();
-        assert!(difference.is_none(), "BERTHA_FIRST_SEED={seed}: {}", difference.unwrap());
+        if let Some(difference) = difference {
+            differences += &format!("BERTHA_FIRST_SEED={seed}: {difference}\n");
+        }
     }
+    assert!(differences.is_empty(), "{differences}");
     let (rings, runs) = (player.rings().unwrap(), seeds.len() as u64);
-    assert!(rings * 2 > runs, "{rings} of {runs} runs had rings");
+    // A seed that is played again need not be one of them.
+    assert!(rings * 2 > runs || runs < 20, "{rings} of {runs} runs had rings");
 }
 
 /// Returns the seeds of a night, or of a short run.
