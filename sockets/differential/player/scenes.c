@@ -110,7 +110,9 @@ bool await(int c, int e, int v, int n, int x) {
         return true;
     }
     struct order cause = blank(WRITE, c, 1 - e);
-    cause.alias = pick_alias(peer, 0), cause.n = n, cause.x = X_NOSIGNAL, cause.v = v;
+    cause.alias = pick_alias(peer, 0), cause.n = n, cause.x = X_NOSIGNAL;
+    // Of several messages, the first might wake the reader alone.
+    cause.v = v % 7 == 5 ? 0 : v;
     struct answer of_cause = { 0 };
     switch (event) {
     case HALF_CLOSE:

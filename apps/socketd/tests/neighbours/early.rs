@@ -1,6 +1,7 @@
 //! Connections that something was done to, before they could have a ring, to which a ring has no answer.
 
-use crate::machine::{Machine, has_python};
+use crate::machine::Machine;
+use crate::needs::has_python;
 
 /// The uses, as `program.py` knows them.
 const USES: [&str; 17] = [

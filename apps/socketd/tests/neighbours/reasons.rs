@@ -1,6 +1,7 @@
 //! The list says why a stream has left its ring.
 
-use crate::machine::{Machine, has_python};
+use crate::machine::Machine;
+use crate::needs::has_python;
 
 #[test]
 fn the_list_says_what_took_a_stream_out_of_its_ring() {

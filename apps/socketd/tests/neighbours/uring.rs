@@ -22,7 +22,7 @@ fn a_process_with_an_io_uring_reads_the_right_bytes() {
         let mut program = Program::start(command);
         let begun = program.line();
         if begun.starts_with("no io_uring") {
-            eprintln!("skipped: this kernel or its administrator has {begun}");
+            crate::needs::lacks(&begun);
             return;
         }
         assert_eq!(begun, "begun");
