@@ -55,9 +55,12 @@ impl Claims {
             }
         };
         let bytes = self.layout.ring_bytes() as u64;
-        tell(&other.socket, Answer::Client(bytes), Some(&memory));
-        tell(&newcomer.socket, Answer::Server(bytes), Some(&memory));
-        self.list.paired(identity.other(), [other.owner, newcomer.owner], memory);
+        let told = [(&other, Answer::Client(bytes)), (&newcomer, Answer::Server(bytes))]
+            .map(|(end, answer)| tell(&end.socket, answer, Some(&memory)));
+        if told == [true; 2] {
+            let (owners, sockets) = ([other.owner, newcomer.owner], [other.socket, newcomer.socket]);
+            self.list.paired(identity.other(), owners, sockets, memory);
+        }
     }
 
     fn wait(&mut self, identity: Identity, visitor: Visitor, reason: &'static str) {
@@ -95,11 +98,13 @@ impl Claims {
     }
 }
 
-/// Answers a visitor, which has gone if it can't take the answer.
-pub(crate) fn tell(visitor: &UnixStream, answer: Answer, memory: Option<&OwnedFd>) {
-    if let Err(error) = message::send(visitor, &answer.encode(), memory.map(AsFd::as_fd)) {
+/// Answers a visitor. Returns false if it has gone.
+pub(crate) fn tell(visitor: &UnixStream, answer: Answer, memory: Option<&OwnedFd>) -> bool {
+    let sent = message::send(visitor, &answer.encode(), memory.map(AsFd::as_fd));
+    if let Err(error) = &sent {
         tracing::debug!(%error, "a visitor has no answer");
     }
+    sent.is_ok()
 }
 
 #[cfg(test)]
@@ -163,6 +168,30 @@ mod tests {
         assert_eq!(strangers.iter().filter(|stranger| answer(stranger) == 3).count(), 400 - 63);
         // Nor do the many that were sent away displace the others in the list.
         assert!(claims.lines(ROOT).starts_with("-\t127.0.0.1:1\t127.0.0.1:2\t"));
+    }
+
+    #[tokio::test]
+    async fn a_pair_with_an_end_that_has_gone_before_its_answer_is_over() {
+        for (takes, goes, is_listed) in [(true, true, true), (false, false, true), (false, true, false)] {
+            let mut claims = claims(64);
+            let [(early, its_early), (late, its_late)] = [ROOT; 2].map(visitor);
+            claims.pair(identity(1, 2), early);
+            claims.pair(identity(2, 1), late);
+            if takes {
+                assert_eq!(answer(&its_early), 1);
+            }
+            if goes {
+                drop(its_early);
+            }
+            assert_eq!(!claims.lines(ROOT).is_empty(), is_listed, "{takes} {goes}");
+            drop(its_late);
+        }
+        let mut claims = claims(64);
+        let [(early, its_early), (late, _its_late)] = [ROOT; 2].map(visitor);
+        claims.pair(identity(1, 2), early);
+        drop(its_early);
+        claims.pair(identity(2, 1), late);
+        assert_eq!(claims.lines(ROOT), "", "it had gone before");
     }
 
     #[tokio::test]

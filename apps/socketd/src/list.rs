@@ -5,12 +5,15 @@ use bertha_program::Crowd;
 use bertha_runtime::tokio::Credentials;
 use bertha_sockets_machine::control::Field;
 use bertha_sockets_machine::{Direction, Layout, Why};
-use rustix::io::pread;
+use rustix::io::{Errno, pread};
+use rustix::net::{RecvFlags, recv};
 use rustix::process::{Pid, test_kill_process};
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::fmt::Write;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
+use tokio::net::UnixStream;
 
 /// The connections with memory that are remembered at most.
 const PAIRS: usize = 4096;
@@ -24,7 +27,28 @@ struct Pair {
     since: Instant,
     identity: Identity,
     ends: [Credentials; 2],
+    answers: [Answered; 2],
     memory: OwnedFd,
+}
+
+/// A visitor that has an answer, until it has taken it.
+#[derive(Debug)]
+struct Answered(RefCell<Option<UnixStream>>);
+
+impl Answered {
+    /// Returns true if the visitor has gone without its answer: a socket that is closed with bytes unread resets the other one. A visitor that
+    /// has taken it closes the socket, too, and is no more asked.
+    fn is_gone(&self) -> bool {
+        let Some(visitor) = self.0.take() else { return false };
+        match recv(&visitor, &mut [0], RecvFlags::DONTWAIT) {
+            Err(Errno::AGAIN) => {
+                self.0.replace(Some(visitor));
+                false
+            }
+            Err(_) => true,
+            Ok(_) => false,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -48,9 +72,16 @@ impl List {
         Self { layout, pairs: Crowd::new(PAIRS), refusals: Crowd::new(REFUSALS) }
     }
 
-    /// Remembers two ends that share memory. The file takes no more memory than they have mapped.
-    pub(crate) fn paired(&mut self, identity: Identity, ends: [Credentials; 2], memory: OwnedFd) {
-        self.pairs.add(ends[0].user, Pair { since: Instant::now(), identity, ends, memory });
+    /// Remembers two ends that share memory, which they have been told. The file takes no more memory than they have mapped.
+    pub(crate) fn paired(
+        &mut self,
+        identity: Identity,
+        ends: [Credentials; 2],
+        sockets: [UnixStream; 2],
+        memory: OwnedFd,
+    ) {
+        let answers = sockets.map(|socket| Answered(RefCell::new(Some(socket))));
+        self.pairs.add(ends[0].user, Pair { since: Instant::now(), identity, ends, answers, memory });
     }
 
     /// Remembers a socket that stays with the kernel.
@@ -66,7 +97,7 @@ impl List {
             let is_left = [Direction::FromClient, Direction::FromServer]
                 .into_iter()
                 .any(|direction| word(direction, Field::Ended) != 0 || word(direction, Field::Gone) != 0);
-            !is_left && pair.ends.iter().all(is_alive)
+            !is_left && pair.ends.iter().all(is_alive) && !pair.answers.iter().any(Answered::is_gone)
         });
         self.refusals.retain(|refusal| is_alive(&refusal.owner));
     }
@@ -142,5 +173,5 @@ fn word(layout: Layout, memory: &OwnedFd, direction: Direction, field: Field) ->
 fn is_alive(owner: &Credentials) -> bool {
     let process = owner.process.and_then(|process| Pid::from_raw(process.cast_signed()));
     // A process of another namespace of processes has no number here, and is taken to live.
-    process.is_none_or(|process| test_kill_process(process) != Err(rustix::io::Errno::SRCH))
+    process.is_none_or(|process| test_kill_process(process) != Err(Errno::SRCH))
 }

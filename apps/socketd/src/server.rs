@@ -109,7 +109,9 @@ impl Server {
                         Ok(identity) => {
                             claims.borrow_mut().pair(identity, Visitor { socket: visitor, owner })
                         }
-                        Err(_) => tell(&visitor, Answer::Refused, None),
+                        Err(_) => {
+                            tell(&visitor, Answer::Refused, None);
+                        }
                     }
                 }
                 Ok(Ok(Hello::Carry(wish, socket))) => engine.serve(&visitor, wish, socket).await,
