@@ -36,8 +36,8 @@ struct Pair {
 struct Answered(RefCell<Option<UnixStream>>);
 
 impl Answered {
-    /// Returns true if the visitor has gone without its answer: a socket that is closed with bytes unread resets the other one. A visitor that
-    /// has taken it closes the socket, too, and is no more asked.
+    /// Returns true if the visitor has gone without its answer: a socket that is closed with bytes unread resets its peer. A visitor that has
+    /// taken it closes its socket, too, and is asked no more.
     fn is_gone(&self) -> bool {
         let Some(visitor) = self.0.take() else { return false };
         match recv(&visitor, &mut [0], RecvFlags::DONTWAIT) {
