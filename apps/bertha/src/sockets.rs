@@ -35,7 +35,7 @@ impl Sockets {
             listing.await.map_err(|_| Error::new(ErrorKind::TimedOut, "the daemon does not answer"))?
         });
         let lines = lines.await?;
-        let others = kernel::lines(&lines);
+        let others = kernel::lines(&lines, &std::path::absolute(&self.socket)?);
         let all: Vec<_> = lines.lines().chain(others.iter().map(String::as_str)).collect();
         table("process\tlocal\tpeer\twhere\tmoves\tseconds\treason", &all)
     }

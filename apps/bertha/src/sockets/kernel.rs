@@ -1,28 +1,30 @@
-//! TCP sockets of programs under `bertha run` of which the daemon has not heard, as the kernel lists them in `/proc`: those of the processes of the
-//! person who asks, or of all for root.
+//! TCP sockets of programs under `bertha run` of which their daemon has not heard, as the kernel lists them in `/proc`: those of the processes of
+//! the person who asks, or of all for root.
 
 use std::collections::HashMap;
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// The file that a process under `bertha run` has in its memory.
 const LIBRARY: &str = "/libbertha_sockets.so";
 
+/// The variable with the path of the daemon that serves a process.
+const DAEMON: &[u8] = b"BERTHA_SOCKETS=";
+
 /// The two addresses of a connection.
 type Ends = (SocketAddr, SocketAddr);
 
-/// Returns a line for each connection that has none among `known`, the lines of the daemon.
-pub(super) fn lines(known: &str) -> Vec<String> {
+/// Returns a line for each connection that has none among `known`, the lines of the daemon at this path.
+pub(super) fn lines(known: &str, daemon: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let name = process.file_name();
         let Some(number) = name.to_str().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())) else {
             continue;
         };
-        let is_meant =
-            fs::read_to_string(process.path().join("maps")).is_ok_and(|maps| maps.contains(LIBRARY));
-        if is_meant {
+        if is_served(&process.path(), daemon) {
             lines.extend(lines_of(&process.path(), number));
         }
     }
@@ -31,6 +33,15 @@ pub(super) fn lines(known: &str) -> Vec<String> {
     let known: Vec<_> = known.lines().map(ends).collect();
     lines.retain(|line| !known.contains(&ends(line)));
     lines
+}
+
+/// Returns true if a process was started by `bertha run` with this daemon.
+fn is_served(process: &Path, daemon: &Path) -> bool {
+    let has_library = fs::read_to_string(process.join("maps")).is_ok_and(|maps| maps.contains(LIBRARY));
+    let is_daemon = |variable: &[u8]| variable.strip_prefix(DAEMON) == Some(daemon.as_os_str().as_bytes());
+    has_library
+        && fs::read(process.join("environ"))
+            .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(is_daemon))
 }
 
 fn lines_of(process: &Path, number: &str) -> Vec<String> {
